@@ -1,0 +1,2 @@
+//! The phex command.
+fn main() {}

@@ -1,0 +1,45 @@
+//! The errors of this crate.
+
+use crate::graph::Report;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The declarations are not a graph.
+    #[error("the label graph is not usable:\n{}", report.errors_as_text())]
+    Graph {
+        /// Everything that was found.
+        report: Box<Report>,
+    },
+    /// A question about legal states needs more work than allowed.
+    #[error("{question} needs more than {budget} steps on this graph; {help}")]
+    Budget {
+        /// What was asked.
+        question: &'static str,
+        /// How many steps were allowed.
+        budget: u64,
+        /// What to do.
+        help: &'static str,
+    },
+    /// An operation would write out more pairs than allowed.
+    #[error("{operation} would write {pairs} pairs, more than the {limit} allowed; {help}")]
+    TooManyPairs {
+        /// What was asked.
+        operation: &'static str,
+        /// How many pairs it has.
+        pairs: u64,
+        /// How many are allowed.
+        limit: u64,
+        /// What to do.
+        help: &'static str,
+    },
+    /// Two graphs that should have the same labels differ in them.
+    #[error("the graphs have different labels: `{label}` is only in the {which}")]
+    DifferentLabels {
+        /// A label that one of them lacks.
+        label: String,
+        /// `first` or `second`.
+        which: &'static str,
+    },
+}

@@ -1,0 +1,265 @@
+//! The builder: takes declarations by name, in any order, and never fails.
+//!
+//! What is wrong with them is found by [`GraphBuilder::check`], all of it in one run;
+//! [`GraphBuilder::build`] refuses while any finding makes the graph unusable.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::check::{self, Report};
+use super::{Defaults, ExclusionRule, Place, RelationGraph, Semantics, Strength};
+use crate::Error;
+
+/// A name as the builder sees it: interned, declared or only used.
+#[derive(Debug, Clone)]
+pub(super) struct Symbol {
+    pub(super) name: Arc<str>,
+    pub(super) title: Option<String>,
+    /// Where it was declared, each time. Empty: only used in relations.
+    pub(super) declared: Vec<Place>,
+    pub(super) first_use: Place,
+}
+
+/// Index of a [`Symbol`].
+pub(super) type SymbolId = u32;
+
+#[derive(Debug, Clone)]
+pub(super) struct HierarchyDraft {
+    pub(super) parent: SymbolId,
+    pub(super) child: SymbolId,
+    pub(super) strength: Option<Strength>,
+    pub(super) place: Place,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ExclusionDraft {
+    pub(super) name: Option<String>,
+    pub(super) labels: Vec<SymbolId>,
+    pub(super) strength: Option<Strength>,
+    pub(super) place: Place,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct OneOfDraft {
+    pub(super) name: String,
+    /// `None`: the leaves of the hierarchy, whichever they turn out to be.
+    pub(super) labels: Option<Vec<SymbolId>>,
+    pub(super) strength: Option<Strength>,
+    pub(super) place: Place,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct RuleDraft {
+    pub(super) rule: ExclusionRule,
+    pub(super) strength: Option<Strength>,
+    pub(super) place: Place,
+}
+
+/// Collects labels and relations by name.
+///
+/// ```
+/// use phex::graph::{ExclusionRule, GraphBuilder, Strength};
+///
+/// let mut builder = GraphBuilder::new();
+/// builder.hierarchy("animal", "dog", None);
+/// builder.hierarchy("animal", "cat", None);
+/// builder.hierarchy("dog", "puppy", Some(Strength::U(0.5)));
+/// builder.exclusion_rule(ExclusionRule::Siblings, None);
+/// let graph = builder.build()?;
+/// assert_eq!(graph.len(), 4);
+/// # Ok::<(), phex::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct GraphBuilder {
+    pub(super) symbols: Vec<Symbol>,
+    index: HashMap<Arc<str>, SymbolId>,
+    /// Whether the labels are declared, so that a name outside them is a mistake.
+    pub(super) closed: bool,
+    pub(super) hierarchy: Vec<HierarchyDraft>,
+    pub(super) exclusions: Vec<ExclusionDraft>,
+    pub(super) one_of: Vec<OneOfDraft>,
+    pub(super) rules: Vec<RuleDraft>,
+    pub(super) semantics: Semantics,
+    pub(super) defaults: Defaults,
+    pub(super) defaults_place: Place,
+    place: Place,
+}
+
+impl GraphBuilder {
+    /// An empty builder: labels are whatever the relations name.
+    pub fn new() -> GraphBuilder {
+        GraphBuilder::default()
+    }
+
+    /// Names the source (a file) of the declarations that follow.
+    pub fn source(&mut self, source: &str) -> &mut Self {
+        self.place = Place { source: Some(Arc::from(source)), line: None };
+        self
+    }
+
+    /// Names the line, counted from 1, of the declarations that follow.
+    pub fn line(&mut self, line: usize) -> &mut Self {
+        self.place.line = u32::try_from(line).ok();
+        self
+    }
+
+    /// Declares that the declared labels are all there are: another name is a mistake.
+    pub fn close_labels(&mut self) -> &mut Self {
+        self.closed = true;
+        self
+    }
+
+    /// Declares a label. The order of declaration is the order of the columns of a score table.
+    pub fn label(&mut self, name: &str) -> &mut Self {
+        self.titled_label(name, None)
+    }
+
+    /// Declares a label with a readable title.
+    pub fn titled_label(&mut self, name: &str, title: Option<&str>) -> &mut Self {
+        let id = self.intern(name);
+        let place = self.place.clone();
+        let symbol = &mut self.symbols[id as usize];
+        symbol.declared.push(place);
+        if symbol.title.is_none() {
+            symbol.title = title.map(str::to_owned);
+        }
+        self
+    }
+
+    /// Gives a title to a label without declaring it.
+    pub fn title(&mut self, name: &str, title: &str) -> &mut Self {
+        if let Some(&id) = self.index.get(name) {
+            self.symbols[id as usize].title = Some(title.to_owned());
+        }
+        self
+    }
+
+    /// Whether the name has been declared or used.
+    pub fn knows(&self, name: &str) -> bool {
+        self.index.contains_key(name)
+    }
+
+    /// How many names have been declared or used.
+    pub fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Whether no name has been declared or used.
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// The parent subsumes the child. `None` takes the default strength.
+    pub fn hierarchy(
+        &mut self,
+        parent: &str,
+        child: &str,
+        strength: Option<Strength>,
+    ) -> &mut Self {
+        let (parent, child) = (self.intern(parent), self.intern(child));
+        let place = self.place.clone();
+        self.hierarchy.push(HierarchyDraft { parent, child, strength, place });
+        self
+    }
+
+    /// Two labels exclude each other. `None` takes the default strength.
+    pub fn exclusion(&mut self, a: &str, b: &str, strength: Option<Strength>) -> &mut Self {
+        self.exclusion_group(None, [a, b], strength)
+    }
+
+    /// All pairs of these labels exclude each other. `None` takes the default strength.
+    pub fn exclusion_group<'a>(
+        &mut self,
+        name: Option<&str>,
+        labels: impl IntoIterator<Item = &'a str>,
+        strength: Option<Strength>,
+    ) -> &mut Self {
+        let labels = labels.into_iter().map(|name| self.intern(name)).collect();
+        let (name, place) = (name.map(str::to_owned), self.place.clone());
+        self.exclusions.push(ExclusionDraft { name, labels, strength, place });
+        self
+    }
+
+    /// Exactly one of these labels is on. The group is always hard: a soft strength is a finding.
+    pub fn one_of<'a>(
+        &mut self,
+        name: &str,
+        labels: impl IntoIterator<Item = &'a str>,
+        strength: Option<Strength>,
+    ) -> &mut Self {
+        let labels = Some(labels.into_iter().map(|name| self.intern(name)).collect());
+        let (name, place) = (name.to_owned(), self.place.clone());
+        self.one_of.push(OneOfDraft { name, labels, strength, place });
+        self
+    }
+
+    /// Exactly one leaf of the hierarchy is on: the labels that have a parent and no child.
+    pub fn one_of_leaves(&mut self, name: &str) -> &mut Self {
+        let (name, place) = (name.to_owned(), self.place.clone());
+        self.one_of.push(OneOfDraft { name, labels: None, strength: None, place });
+        self
+    }
+
+    /// Pairs of labels exclude each other by a rule. At most one rule a graph.
+    pub fn exclusion_rule(&mut self, rule: ExclusionRule, strength: Option<Strength>) -> &mut Self {
+        let place = self.place.clone();
+        self.rules.push(RuleDraft { rule, strength, place });
+        self
+    }
+
+    /// Whether a rule was declared.
+    pub fn has_exclusion_rule(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// What a soft graph charges for.
+    pub fn semantics(&mut self, semantics: Semantics) -> &mut Self {
+        self.semantics = semantics;
+        self
+    }
+
+    /// Strengths for relations that give none.
+    pub fn defaults(&mut self, defaults: Defaults) -> &mut Self {
+        self.defaults = defaults;
+        self.defaults_place = self.place.clone();
+        self
+    }
+
+    /// Everything that is wrong with the declarations, in one run.
+    pub fn check(&self) -> Report {
+        check::run(self).0
+    }
+
+    /// The report and, unless it has errors that make it unusable, the graph.
+    pub fn check_and_build(&self) -> (Report, Option<RelationGraph>) {
+        check::run(self)
+    }
+
+    /// The frozen graph.
+    ///
+    /// Only what makes a graph unusable is refused: unknown or repeated names, cycles, strengths
+    /// out of range and the like. Labels that can never be on, and all warnings, are left to
+    /// [`GraphBuilder::check`].
+    ///
+    /// # Errors
+    /// [`Error::Graph`] with the report, when it has such findings.
+    pub fn build(&self) -> Result<RelationGraph, Error> {
+        let (graph, findings) = check::resolve(self);
+        if findings.iter().any(|finding| finding.kind.refuses()) {
+            return Err(Error::Graph { report: Box::new(Report::new(graph.len(), findings)) });
+        }
+        Ok(graph)
+    }
+
+    fn intern(&mut self, name: &str) -> SymbolId {
+        if let Some(&id) = self.index.get(name) {
+            return id;
+        }
+        let id = SymbolId::try_from(self.symbols.len()).expect("label ids fit 32 bits");
+        let name: Arc<str> = Arc::from(name);
+        self.index.insert(Arc::clone(&name), id);
+        let first_use = self.place.clone();
+        self.symbols.push(Symbol { name, title: None, declared: Vec::new(), first_use });
+        id
+    }
+}

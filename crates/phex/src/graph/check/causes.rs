@@ -1,0 +1,225 @@
+//! Few relations whose removal revives most dead labels.
+//!
+//! A maximum-coverage problem, solved greedily: in each round the relation that revives the most
+//! labels goes. A label with one parent and no exclusion of its own lives and dies with its parent,
+//! so only *heads* (labels with several parents, an exclusion, or a living parent) are tried,
+//! weighted by the labels that follow them. A round costs O(heads · edges above · ancestors).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::super::closure::{Logic, SetSource};
+use super::super::{ExclusionRule, LabelId, RelationGraph};
+use super::dead::{Dead, Prover};
+use super::finding::{RootCause, Step};
+
+/// At most this many relations are named.
+const MAX_CAUSES: usize = 64;
+/// Heads beyond this are left out of the search: its answers are advice, not a proof.
+const MAX_HEADS: usize = 4_000;
+
+/// A relation that may be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Removal {
+    /// An exclusive set of the logic that a line of the file declares.
+    Set(u32),
+    /// A hierarchy edge.
+    Edge(LabelId, LabelId),
+}
+
+/// Relations to remove, in order, each with the labels that it revives on top of those before it.
+pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -> Vec<RootCause> {
+    let labels: Vec<LabelId> =
+        dead.iter().filter(|dead| dead.by_ancestors).map(|dead| dead.label).collect();
+    if labels.is_empty() {
+        return Vec::new();
+    }
+    let mut search = Search::new(graph, logic, &labels);
+    let prover = Prover::new(graph, logic);
+    let mut causes = Vec::new();
+    let mut revived = 0;
+    while causes.len() < MAX_CAUSES && !search.heads.is_empty() {
+        let Some(removal) = search.best() else { break };
+        let revives = search.remove(removal);
+        revived += revives.len();
+        let remove = match removal {
+            Removal::Edge(parent, child) => Step::is_a(graph, child, parent),
+            Removal::Set(set) => {
+                let labels = &logic.sets()[set as usize].labels;
+                prover.exclusion(labels[0], labels[1])
+            }
+        };
+        let revives = revives.iter().map(|&label| graph.name(label).to_owned()).collect();
+        causes.push(RootCause { remove, revives, revived, dead: labels.len() });
+    }
+    // A relation that revives nothing by itself is named only when later ones build on it.
+    while causes.last().is_some_and(|cause| cause.revives.is_empty()) {
+        causes.pop();
+    }
+    causes
+}
+
+struct Search<'g> {
+    logic: &'g Logic,
+    not_subsumed: bool,
+    removed: HashSet<Removal>,
+    /// Dead heads and the labels that share their fate.
+    heads: BTreeMap<LabelId, Vec<LabelId>>,
+    rank: Vec<u32>,
+    below: Vec<u32>,
+}
+
+impl<'g> Search<'g> {
+    fn new(graph: &RelationGraph, logic: &'g Logic, dead: &[LabelId]) -> Search<'g> {
+        let topology = logic.topology();
+        let mut rank = vec![0; logic.len()];
+        let mut below = vec![1u32; logic.len()];
+        for (at, label) in topology.order().iter().enumerate() {
+            rank[label.index()] = at as u32;
+        }
+        for &label in topology.order().iter().rev() {
+            for parent in topology.parents(label) {
+                below[parent.index()] = below[parent.index()].saturating_add(below[label.index()]);
+            }
+        }
+        let is_dead: HashSet<LabelId> = dead.iter().copied().collect();
+        let mut head_of: HashMap<LabelId, LabelId> = HashMap::new();
+        let mut heads: BTreeMap<LabelId, Vec<LabelId>> = BTreeMap::new();
+        for &label in topology.order().iter().filter(|label| is_dead.contains(label)) {
+            let head = match topology.parents(label) {
+                [only]
+                    if is_dead.contains(only) && explicit_sets(logic, label).next().is_none() =>
+                {
+                    head_of[only]
+                }
+                _ => label,
+            };
+            head_of.insert(label, head);
+            heads.entry(head).or_default().push(label);
+        }
+        while heads.len() > MAX_HEADS {
+            heads.pop_last();
+        }
+        let rule = graph.rule().map(|declared| declared.rule);
+        let in_use = logic.sets().iter().any(|set| set.source == SetSource::Rule);
+        let not_subsumed = in_use && rule == Some(ExclusionRule::NotSubsumed);
+        Search { logic, not_subsumed, removed: HashSet::new(), heads, rank, below }
+    }
+
+    /// The ancestors of a label, itself first, without the removed edges; parents come later.
+    fn above(&self, label: LabelId, without: Option<Removal>) -> Vec<LabelId> {
+        let mut above = vec![label];
+        let mut at = 0;
+        while at < above.len() {
+            let child = above[at];
+            at += 1;
+            for &parent in self.logic.topology().parents(child) {
+                let edge = Removal::Edge(parent, child);
+                let gone = without == Some(edge) || self.removed.contains(&edge);
+                if !gone && !above.contains(&parent) {
+                    above.push(parent);
+                }
+            }
+        }
+        above
+    }
+
+    /// How many pairs of labels above this one exclude each other.
+    fn conflicts(&self, label: LabelId, without: Option<Removal>) -> usize {
+        let mut above = self.above(label, without);
+        let mut owners: HashMap<u32, usize> = HashMap::new();
+        let mut conflicts = 0;
+        for &ancestor in &above {
+            for set in explicit_sets(self.logic, ancestor) {
+                let removal = Removal::Set(set);
+                if without != Some(removal) && !self.removed.contains(&removal) {
+                    let owner = owners.entry(set).or_default();
+                    conflicts += *owner;
+                    *owner += 1;
+                }
+            }
+        }
+        if self.not_subsumed {
+            // Without a conflict the ancestors form a chain: each is a parent of the next.
+            above.sort_unstable_by_key(|id| self.rank[id.index()]);
+            conflicts += above
+                .windows(2)
+                .filter(|pair| {
+                    let edge = Removal::Edge(pair[0], pair[1]);
+                    let there = self.logic.topology().parents(pair[1]).contains(&pair[0]);
+                    !there || without == Some(edge) || self.removed.contains(&edge)
+                })
+                .count();
+        }
+        conflicts
+    }
+
+    /// The relations above a label.
+    fn candidates(&self, label: LabelId) -> Vec<Removal> {
+        let above = self.above(label, None);
+        let mut candidates = Vec::new();
+        let mut sets: HashMap<u32, usize> = HashMap::new();
+        for &child in &above {
+            let parents = self.logic.topology().parents(child).iter();
+            candidates.extend(parents.map(|&parent| Removal::Edge(parent, child)));
+            for set in explicit_sets(self.logic, child) {
+                *sets.entry(set).or_default() += 1;
+            }
+        }
+        candidates.extend(sets.iter().filter(|(_, n)| **n > 1).map(|(&set, _)| Removal::Set(set)));
+        candidates.retain(|removal| !self.removed.contains(removal));
+        candidates
+    }
+
+    /// The relation whose removal revives the most labels; if none revives any alone, the one that
+    /// resolves the most conflicts.
+    fn best(&self) -> Option<Removal> {
+        let mut score: HashMap<Removal, (usize, usize)> = HashMap::new();
+        for (&head, followers) in &self.heads {
+            let before = self.conflicts(head, None);
+            for removal in self.candidates(head) {
+                let after = self.conflicts(head, Some(removal));
+                let entry = score.entry(removal).or_default();
+                if after == 0 {
+                    entry.0 += followers.len();
+                }
+                entry.1 += before.saturating_sub(after) * followers.len();
+            }
+        }
+        let useful = score.into_iter().filter(|(_, (revived, resolved))| revived + resolved > 0);
+        useful
+            .max_by_key(|&(removal, (revived, resolved))| {
+                (revived, if revived == 0 { resolved } else { 0 }, self.preference(removal))
+            })
+            .map(|(removal, _)| removal)
+    }
+
+    /// Among equals: an exclusion goes before an edge, an edge to a label that keeps another parent
+    /// before one that would be orphaned, and a narrow parent before a wide one.
+    fn preference(&self, removal: Removal) -> (bool, bool, u32, std::cmp::Reverse<Removal>) {
+        let tie = std::cmp::Reverse(removal);
+        match removal {
+            Removal::Set(_) => (true, true, 0, tie),
+            Removal::Edge(parent, child) => {
+                let keeps_one = self.logic.topology().parents(child).len() > 1;
+                (false, keeps_one, u32::MAX - self.below[parent.index()], tie)
+            }
+        }
+    }
+
+    /// Removes a relation and returns the labels that live again.
+    fn remove(&mut self, removal: Removal) -> Vec<LabelId> {
+        self.removed.insert(removal);
+        let alive = |head: &LabelId| self.conflicts(*head, None) == 0;
+        let revived: Vec<LabelId> = self.heads.keys().copied().filter(alive).collect();
+        let mut labels: Vec<LabelId> =
+            revived.iter().flat_map(|head| self.heads.remove(head).unwrap_or_default()).collect();
+        labels.sort_unstable();
+        labels
+    }
+}
+
+/// The sets of a label that lines of the file declare: a rule's sets change with the hierarchy.
+fn explicit_sets(logic: &Logic, label: LabelId) -> impl Iterator<Item = u32> + '_ {
+    let declared = |set: &u32| logic.sets()[*set as usize].source != SetSource::Rule;
+    logic.sets_of(label).iter().copied().filter(declared)
+}

@@ -1,0 +1,335 @@
+//! Labels that can never be on, and labels that are always on, with proofs.
+//!
+//! A label is dead when its ancestors exclude each other, or when no choice of members of the
+//! one-of groups fits with it. The proof of the first is a shortest chain: the way up to one
+//! ancestor, the exclusion, and the way up to the other. Labels whose only parent is alive and
+//! that are in no exclusive set need no look; the others cost a walk of their ancestors.
+
+use std::collections::{HashMap, VecDeque};
+
+use fixedbitset::FixedBitSet;
+
+use super::super::closure::{Logic, SetSource, Solver, Verdict};
+use super::super::{ExclusionRule, LabelId, RelationGraph};
+use super::finding::{Finding, FindingKind, Step, StepRelation};
+use super::resolve::quoted;
+
+/// A label that is on in no legal state.
+pub(super) struct Dead {
+    pub(super) label: LabelId,
+    /// Whether its ancestors exclude each other (and not a one-of group is to blame).
+    pub(super) by_ancestors: bool,
+    pub(super) finding: Finding,
+}
+
+/// All dead labels, in the order of their ids.
+pub(super) fn dead_labels(graph: &RelationGraph, logic: &Logic) -> Vec<Dead> {
+    let conflicted = conflicted_labels(logic);
+    let mut prover = Prover::new(graph, logic);
+    let mut dead: Vec<Dead> = conflicted
+        .ones()
+        .map(|at| {
+            let label = LabelId::from(at);
+            let finding = prover.finding(label, FindingKind::DeadLabel, "can never be on");
+            Dead { label, by_ancestors: true, finding }
+        })
+        .collect();
+    if !logic.groups().is_empty() {
+        dead.extend(dead_by_groups(graph, logic, &conflicted));
+    }
+    dead.sort_by_key(|dead| dead.label);
+    dead
+}
+
+/// Labels whose ancestors exclude each other.
+pub(super) fn conflicted_labels(logic: &Logic) -> FixedBitSet {
+    let topology = logic.topology();
+    let mut solver = Solver::new(logic);
+    let mut conflicted = FixedBitSet::with_capacity(logic.len());
+    for &label in topology.order() {
+        let parents = topology.parents(label);
+        let inherits = parents.iter().any(|parent| conflicted.contains(parent.index()));
+        let own = parents.len() > 1 || !logic.sets_of(label).is_empty();
+        if inherits || (own && solver.conflict(&[label]).is_some()) {
+            conflicted.insert(label.index());
+        }
+    }
+    conflicted
+}
+
+/// Writes proofs that labels cannot be on.
+pub(super) struct Prover<'g> {
+    graph: &'g RelationGraph,
+    logic: &'g Logic,
+    /// Rules are tried on any two ancestors, so that the shortest proof is found and not only one
+    /// by a minimal pair. Only this rule can make ancestors of one label exclude each other.
+    not_subsumed: bool,
+}
+
+impl<'g> Prover<'g> {
+    pub(super) fn new(graph: &'g RelationGraph, logic: &'g Logic) -> Prover<'g> {
+        let rule_in_use = logic.sets().iter().any(|set| set.source == SetSource::Rule);
+        let not_subsumed =
+            graph.rule().is_some_and(|declared| declared.rule == ExclusionRule::NotSubsumed);
+        Prover { graph, logic, not_subsumed: rule_in_use && not_subsumed }
+    }
+
+    /// "husky can never be on: husky is a dog, ..."
+    pub(super) fn finding(&mut self, label: LabelId, kind: FindingKind, claim: &str) -> Finding {
+        let chain = self.shortest_proof(&[label]);
+        let words: Vec<&str> = chain.iter().map(|step| step.text.as_str()).collect();
+        let message = format!("{} {claim}: {}", self.graph.label(label), words.join(", "));
+        let place = chain.first().map_or(&self.graph.label(label).place, |step| &step.place);
+        let place = place.clone();
+        Finding::new(kind, message)
+            .labels([&self.graph.label(label).name])
+            .chain(chain)
+            .place(&place)
+    }
+
+    /// The shortest chain of relations that shows that these labels cannot be on together: the way
+    /// up to one label, an exclusion, the way up to the other.
+    pub(super) fn shortest_proof(&self, labels: &[LabelId]) -> Vec<Step> {
+        let topology = self.logic.topology();
+        // Breadth first: each label with its distance and the label below it.
+        let mut reached: HashMap<LabelId, (usize, Option<LabelId>)> = HashMap::new();
+        let mut queue: VecDeque<LabelId> = VecDeque::new();
+        for &label in labels {
+            reached.insert(label, (0, None));
+            queue.push_back(label);
+        }
+        let mut order = Vec::new();
+        while let Some(label) = queue.pop_front() {
+            order.push(label);
+            let distance = reached[&label].0 + 1;
+            for &parent in topology.parents(label) {
+                reached.entry(parent).or_insert_with(|| {
+                    queue.push_back(parent);
+                    (distance, Some(label))
+                });
+            }
+        }
+        let mut best: Option<(usize, LabelId, LabelId)> = None;
+        for (at, &a) in order.iter().enumerate() {
+            if best.is_some_and(|(shortest, ..)| reached[&a].0 >= shortest) {
+                break;
+            }
+            for &b in &order[..at] {
+                let length = reached[&a].0 + reached[&b].0;
+                if best.is_none_or(|(shortest, ..)| length < shortest) && self.exclusive(a, b) {
+                    best = Some((length, a, b));
+                }
+            }
+        }
+        let Some((_, first, second)) = best else {
+            return Vec::new();
+        };
+        let way_up = |mut label: LabelId| {
+            let mut steps = Vec::new();
+            while let Some(below) = reached[&label].1 {
+                steps.push(Step::is_a(self.graph, below, label));
+                label = below;
+            }
+            steps.reverse();
+            steps
+        };
+        let mut chain = way_up(first);
+        chain.push(self.exclusion(first, second));
+        chain.extend(way_up(second));
+        chain
+    }
+
+    fn exclusive(&self, a: LabelId, b: LabelId) -> bool {
+        self.logic.shared_set(a, b).is_some()
+            || (self.not_subsumed && !self.graph.topology().comparable(a, b))
+    }
+
+    /// "pet excludes wild animal".
+    pub(super) fn exclusion(&self, a: LabelId, b: LabelId) -> Step {
+        let graph = self.graph;
+        let (first, second) = (graph.label(a), graph.label(b));
+        let source = self.logic.shared_set(a, b).map(|set| self.logic.sets()[set as usize].source);
+        let (relation, text, place) = match source {
+            Some(SetSource::Exclusion(at)) => {
+                let exclusion = &graph.exclusions()[at];
+                let group = match &exclusion.name {
+                    Some(name) => format!(" (exclusion group `{name}`)"),
+                    None => String::new(),
+                };
+                let text = format!("{first} excludes {second}{group}");
+                (StepRelation::Exclusion, text, exclusion.place.clone())
+            }
+            Some(SetSource::OneOf(at)) => {
+                let group = &graph.one_of()[at];
+                let text = format!("{first} excludes {second} (one-of group `{}`)", group.name);
+                (StepRelation::OneOf, text, group.place.clone())
+            }
+            Some(SetSource::Rule) | None => {
+                let rule = graph.rule().map(|declared| (declared.rule, declared.place.clone()));
+                let (rule, place) = match rule {
+                    Some((rule, place)) => (rule.name(), place),
+                    None => ("", Default::default()),
+                };
+                let text = format!("{first} excludes {second} (rule `{rule}`)");
+                (StepRelation::Rule, text, place)
+            }
+        };
+        Step { relation, a: first.name.clone(), b: second.name.clone(), text, place }
+    }
+}
+
+/// Labels that no choice of members of the one-of groups fits with.
+fn dead_by_groups(graph: &RelationGraph, logic: &Logic, conflicted: &FixedBitSet) -> Vec<Dead> {
+    let mut solver = Solver::new(logic);
+    if solver.ask(&[], &[]) == Verdict::Impossible {
+        // No legal state at all: said once for the groups, not for every label.
+        return Vec::new();
+    }
+    let mut alive = FixedBitSet::with_capacity(logic.len());
+    let mut dead = Vec::new();
+    // Leaves first: a state with a leaf on has its ancestors on, which then need no question.
+    for &label in logic.topology().order().iter().rev() {
+        if alive.contains(label.index()) || conflicted.contains(label.index()) {
+            continue;
+        }
+        match solver.ask(&[label], &[]) {
+            Verdict::Possible(on) => alive.extend(on.iter().map(|id| id.index())),
+            Verdict::Undecided => {
+                let name = graph.name(label);
+                let message = format!(
+                    "whether `{name}` can be on was not decided: the one-of groups interlock too much"
+                );
+                let finding = Finding::new(FindingKind::Undecided, message).labels([name]);
+                dead.push(Dead { label, by_ancestors: false, finding });
+            }
+            Verdict::Impossible => {
+                let finding = group_proof(graph, logic, &mut solver, label);
+                dead.push(Dead { label, by_ancestors: false, finding });
+            }
+        }
+    }
+    dead
+}
+
+/// Blames as few groups as possible, and shows for a single one why none of its members fits.
+fn group_proof(
+    graph: &RelationGraph,
+    logic: &Logic,
+    solver: &mut Solver<'_>,
+    label: LabelId,
+) -> Finding {
+    let groups = 0..logic.groups().len();
+    let mut guilty: Vec<usize> = groups.clone().collect();
+    for group in groups.clone() {
+        solver.ignore_group(group, true);
+        if solver.ask(&[label], &[]) == Verdict::Impossible {
+            guilty.retain(|&other| other != group);
+        } else {
+            solver.ignore_group(group, false);
+        }
+    }
+    groups.for_each(|group| solver.ignore_group(group, false));
+    let names: Vec<&str> = guilty.iter().map(|&at| graph.one_of()[at].name.as_str()).collect();
+    let prover = Prover::new(graph, logic);
+    let subject = graph.label(label);
+    let (message, chain) = match guilty.as_slice() {
+        &[group] => {
+            let members = &logic.groups()[group];
+            let chain = members.iter().flat_map(|&m| prover.shortest_proof(&[label, m])).collect();
+            let group = &graph.one_of()[group].name;
+            let message = format!(
+                "{subject} can never be on: it fits with none of the {} labels of the one-of group \
+                 `{group}`, of which one must be on",
+                members.len()
+            );
+            (message, chain)
+        }
+        _ => {
+            let message = format!(
+                "{subject} can never be on: no choice of one label each from the one-of groups {} \
+                 fits with it",
+                quoted(&names)
+            );
+            (message, Vec::new())
+        }
+    };
+    let place = guilty.first().map(|&at| &graph.one_of()[at].place).unwrap_or(&subject.place);
+    Finding::new(FindingKind::DeadLabel, message).labels([&subject.name]).chain(chain).place(place)
+}
+
+/// Groups that cannot be satisfied, labels that are always on, and relations that contradict.
+pub(super) fn groups(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
+    let mut findings = contradictions(graph, logic);
+    if logic.groups().is_empty() {
+        return findings;
+    }
+    let mut solver = Solver::new(logic);
+    let state = match solver.ask(&[], &[]) {
+        Verdict::Possible(on) => on,
+        Verdict::Impossible => {
+            findings.push(unsatisfiable(graph, &mut solver));
+            return findings;
+        }
+        Verdict::Undecided => return findings,
+    };
+    for label in state {
+        if solver.ask(&[], &[label]) == Verdict::Impossible {
+            let subject = graph.label(label);
+            let message = format!(
+                "{subject} is on in every legal state: the one-of groups leave no state without it"
+            );
+            let finding = Finding::new(FindingKind::ForcedLabel, message);
+            findings.push(finding.labels([&subject.name]).place(&subject.place));
+        }
+    }
+    findings
+}
+
+/// No legal state: names as few groups as possible.
+fn unsatisfiable(graph: &RelationGraph, solver: &mut Solver<'_>) -> Finding {
+    let mut guilty: Vec<usize> = (0..graph.one_of().len()).collect();
+    for group in 0..graph.one_of().len() {
+        solver.ignore_group(group, true);
+        if solver.ask(&[], &[]) == Verdict::Impossible {
+            guilty.retain(|&other| other != group);
+        } else {
+            solver.ignore_group(group, false);
+        }
+    }
+    let names: Vec<&str> = guilty.iter().map(|&at| graph.one_of()[at].name.as_str()).collect();
+    let message = match names.as_slice() {
+        [one] => {
+            format!("no state is legal: every label of the one-of group `{one}` can never be on")
+        }
+        _ => {
+            format!("no state is legal: the one-of groups {} contradict each other", quoted(&names))
+        }
+    };
+    let members = guilty.iter().flat_map(|&at| &graph.one_of()[at].labels);
+    let finding = Finding::new(FindingKind::UnsatisfiableOneOf, message);
+    let place = guilty.first().map(|&at| graph.one_of()[at].place.clone()).unwrap_or_default();
+    finding.labels(members.map(|&id| graph.name(id))).place(&place)
+}
+
+/// Hierarchy edges between labels that exclude each other directly.
+fn contradictions(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
+    let hard = graph.hierarchy().iter().filter(|edge| edge.strength.is_hard());
+    let clash = hard.filter(|edge| {
+        let set = logic.shared_set(edge.parent, edge.child);
+        set.is_some_and(|set| logic.sets()[set as usize].source != SetSource::Rule)
+    });
+    let prover = Prover::new(graph, logic);
+    clash
+        .map(|edge| {
+            let is_a = Step::is_a(graph, edge.child, edge.parent);
+            let excludes = prover.exclusion(edge.parent, edge.child);
+            let message =
+                format!("{} contradicts {}; remove one of them", is_a.text, excludes.text);
+            let labels = [graph.name(edge.parent), graph.name(edge.child)];
+            Finding::new(FindingKind::ContradictoryRelations, message)
+                .labels(labels)
+                .place(&edge.place)
+                .chain(vec![is_a, excludes])
+        })
+        .collect()
+}

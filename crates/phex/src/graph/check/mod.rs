@@ -1,0 +1,51 @@
+//! Checks that explain themselves.
+//!
+//! [`resolve`] turns names into ids and finds what makes a graph unusable; [`run`] adds what can
+//! be said of the graph that remains: labels that can never be on, with proofs and root causes,
+//! and warnings. Everything is reported in one run.
+
+mod causes;
+mod cycles;
+mod dead;
+mod finding;
+mod render;
+mod resolve;
+mod warnings;
+
+pub use finding::{Finding, FindingKind, Report, RootCause, Severity, Step, StepRelation};
+pub(super) use resolve::resolve;
+
+use super::closure::Logic;
+use super::{GraphBuilder, RelationGraph};
+
+/// Everything that is wrong with the declarations, and the graph unless it is unusable.
+pub(super) fn run(builder: &GraphBuilder) -> (Report, Option<RelationGraph>) {
+    let (graph, mut findings) = resolve(builder);
+    let usable = !findings.iter().any(|finding| finding.kind.refuses());
+    let (more, causes) = analyse(&graph);
+    findings.extend(more);
+    let mut report = Report::new(graph.len(), findings);
+    report.root_causes = causes;
+    (report, usable.then_some(graph))
+}
+
+/// What can be said of a graph whose names and strengths are in order.
+fn analyse(graph: &RelationGraph) -> (Vec<Finding>, Vec<RootCause>) {
+    let hard = Logic::hard(graph);
+    let dead = dead::dead_labels(graph, &hard);
+    let causes = causes::root_causes(graph, &hard, &dead);
+    let mut findings: Vec<Finding> = dead.into_iter().map(|dead| dead.finding).collect();
+    findings.extend(dead::groups(graph, &hard));
+    findings.extend(warnings::warnings(graph, &hard));
+    (findings, causes)
+}
+
+impl RelationGraph {
+    /// What can be said of a frozen graph: labels that can never be on, and warnings.
+    pub fn check(&self) -> Report {
+        let (findings, causes) = analyse(self);
+        let mut report = Report::new(self.len(), findings);
+        report.root_causes = causes;
+        report
+    }
+}

@@ -1,0 +1,184 @@
+//! What is probably fine and worth a look.
+
+use std::collections::HashMap;
+
+use super::super::closure::Logic;
+use super::super::{LabelId, RelationGraph};
+use super::dead::{Prover, conflicted_labels};
+use super::finding::{Finding, FindingKind};
+use super::resolve::quoted;
+
+/// Separators of paths in names: `/product/weapon`, `food > fruit`, `a::b`.
+const SEPARATORS: [&str; 4] = ["/", ">", "::", "."];
+
+pub(super) fn warnings(graph: &RelationGraph, hard: &Logic) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let all_logic;
+    let all = if graph.is_hard() {
+        hard
+    } else {
+        all_logic = Logic::all(graph);
+        findings.extend(strained(graph, hard, &all_logic));
+        &all_logic
+    };
+    findings.extend(names_say_is_a(graph, all));
+    findings.extend(implied(graph, hard));
+    findings.extend(no_effect(graph));
+    findings.extend(isolated(graph));
+    findings
+}
+
+/// Labels that cannot be on without violating a soft relation.
+fn strained(graph: &RelationGraph, hard: &Logic, all: &Logic) -> Vec<Finding> {
+    let dead = conflicted_labels(hard);
+    let mut prover = Prover::new(graph, all);
+    let strained = conflicted_labels(all);
+    let strained = strained.difference(&dead);
+    let claim = "cannot be on without violating a soft relation";
+    strained
+        .map(|at| prover.finding(LabelId::from(at), FindingKind::StrainedLabel, claim))
+        .collect()
+}
+
+/// Exclusions between labels of which one, by its name, is the other.
+fn names_say_is_a(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
+    let prover = Prover::new(graph, logic);
+    let mut findings = Vec::new();
+    let mut warn = |general: LabelId, special: LabelId, how: &str| {
+        let step = prover.exclusion(general, special);
+        let message = format!(
+            "{}, but {how} says that {} is a {}; is the exclusion meant?",
+            step.text,
+            graph.name(special),
+            graph.name(general)
+        );
+        let finding = Finding::new(FindingKind::NameSaysIsA, message);
+        let labels = [graph.name(general), graph.name(special)];
+        findings.push(finding.labels(labels).place(&step.place).chain(vec![step.clone()]));
+    };
+    let mut solver = super::super::closure::Solver::new(logic);
+    for label in graph.ids() {
+        for prefix in path_prefixes(graph.name(label)) {
+            let general = graph.id(prefix).filter(|&general| general != label);
+            // The exclusion may follow from labels above, or from a rule.
+            if let Some(general) = general
+                && solver.conflict(&[general]).is_none()
+                && solver.conflict(&[label]).is_none()
+                && solver.conflict(&[general, label]).is_some()
+            {
+                warn(general, label, "its path");
+            }
+        }
+    }
+    for exclusion in graph.exclusions() {
+        let words: HashMap<Vec<String>, LabelId> =
+            exclusion.labels.iter().map(|&id| (words(graph.name(id)), id)).collect();
+        for (name, &special) in &words {
+            for start in 1..name.len() {
+                if let Some(&general) = words.get(&name[start..]) {
+                    warn(general, special, "its name");
+                }
+            }
+        }
+    }
+    findings.sort_by(|a, b| a.labels.cmp(&b.labels));
+    findings
+}
+
+/// `/a/b/c` → `/a`, `/a/b`.
+fn path_prefixes(name: &str) -> impl Iterator<Item = &str> {
+    SEPARATORS.into_iter().flat_map(move |separator| {
+        let ends = name.match_indices(separator).map(|(at, _)| name[..at].trim_end());
+        ends.filter(|prefix| !prefix.is_empty())
+    })
+}
+
+/// `wild animal`, `wild_animal` → `wild`, `animal`.
+fn words(name: &str) -> Vec<String> {
+    let parts = name.split([' ', '_', '-', '+']).filter(|part| !part.is_empty());
+    parts.map(str::to_lowercase).collect()
+}
+
+/// Relations that the others imply by chains.
+fn implied(graph: &RelationGraph, hard: &Logic) -> Vec<Finding> {
+    let topology = hard.topology();
+    let mut findings = Vec::new();
+    for edge in graph.hierarchy() {
+        let mut others = topology.parents(edge.child).iter();
+        let between =
+            others.find(|&&other| other != edge.parent && topology.subsumes(edge.parent, other));
+        if let Some(&between) = between {
+            let (parent, child) = (graph.label(edge.parent), graph.label(edge.child));
+            let message = format!(
+                "{parent} → {child} follows from the hierarchy through {}",
+                graph.label(between)
+            );
+            let finding = Finding::new(FindingKind::ImpliedRelation, message);
+            findings.push(finding.labels([&parent.name, &child.name]).place(&edge.place));
+        }
+    }
+    let mut solver = super::super::closure::Solver::new(hard);
+    for (at, exclusion) in graph.exclusions().iter().enumerate() {
+        let &[a, b] = exclusion.labels.as_slice() else { continue };
+        let own = hard.sets_of(a).iter().copied().find(|&set| {
+            hard.sets()[set as usize].source == super::super::closure::SetSource::Exclusion(at)
+        });
+        if let Some(set) = own {
+            solver.without_set(set as usize, true);
+        }
+        let alive = solver.conflict(&[a]).is_none() && solver.conflict(&[b]).is_none();
+        if alive && solver.conflict(&[a, b]).is_some() {
+            let names = [graph.name(a), graph.name(b)];
+            let message =
+                format!("the exclusion of {} follows from other relations", quoted(&names));
+            let finding = Finding::new(FindingKind::ImpliedRelation, message);
+            findings.push(finding.labels(names).place(&exclusion.place));
+        }
+        if let Some(set) = own {
+            solver.without_set(set as usize, false);
+        }
+    }
+    findings
+}
+
+/// Relations that cost nothing.
+fn no_effect(graph: &RelationGraph) -> Vec<Finding> {
+    let edges = graph
+        .hierarchy()
+        .iter()
+        .map(|edge| (vec![edge.parent, edge.child], edge.strength, &edge.place));
+    let exclusions = graph
+        .exclusions()
+        .iter()
+        .map(|exclusion| (exclusion.labels.clone(), exclusion.strength, &exclusion.place));
+    let idle = edges.chain(exclusions).filter(|(_, strength, _)| strength.cost() == 0.0);
+    idle.map(|(labels, strength, place)| {
+        let names: Vec<&str> = labels.iter().map(|&id| graph.name(id)).collect();
+        let message = format!(
+            "the relation of {} has the strength {strength}: it says nothing",
+            quoted(&names)
+        );
+        Finding::new(FindingKind::NoEffect, message).labels(names).place(place)
+    })
+    .collect()
+}
+
+/// Labels without any relation.
+fn isolated(graph: &RelationGraph) -> Vec<Finding> {
+    let covers_all =
+        graph.rule().is_some_and(|declared| declared.rule != super::super::ExclusionRule::Siblings);
+    let mut related = vec![covers_all; graph.len()];
+    let in_edges = graph.hierarchy().iter().flat_map(|edge| [edge.parent, edge.child]);
+    let in_sets = graph.exclusions().iter().flat_map(|exclusion| exclusion.labels.iter().copied());
+    let in_groups = graph.one_of().iter().flat_map(|group| group.labels.iter().copied());
+    in_edges.chain(in_sets).chain(in_groups).for_each(|id| related[id.index()] = true);
+    let alone = graph.ids().filter(|id| !related[id.index()]);
+    alone
+        .map(|id| {
+            let label = graph.label(id);
+            let finding =
+                Finding::new(FindingKind::IsolatedLabel, format!("{label} has no relations"));
+            finding.labels([&label.name]).place(&label.place)
+        })
+        .collect()
+}

@@ -1,0 +1,122 @@
+//! All relations that follow from the given ones by chains.
+//!
+//! An ancestor subsumes its descendants; labels exclude each other when labels above them do.
+//! Computed a label at a time with bit sets: O(n) memory beside the answer, O(n²) time in all. What
+//! only a one-of group implies by exhaustion, or a dead label implies vacuously, is not added.
+
+use fixedbitset::FixedBitSet;
+
+use super::super::topology::Walk;
+use super::super::{Exclusion, Hierarchy, LabelId, Place, RelationGraph, Strength};
+use super::logic::Logic;
+use crate::Error;
+
+/// More pairs than this are not written out.
+const MAX_PAIRS: u64 = 50_000_000;
+
+impl Logic {
+    /// Calls `edge` with every implied `(parent, child)` and `pair` with every implied exclusion
+    /// `(a, b)`, `a < b`.
+    pub(super) fn each_implied(
+        &self,
+        mut edge: impl FnMut(LabelId, LabelId) -> Result<(), Error>,
+        mut pair: impl FnMut(LabelId, LabelId) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let topology = &self.topology;
+        let (mut up, mut down) = (Walk::new(self.len()), Walk::new(self.len()));
+        let mut partners = FixedBitSet::with_capacity(self.len());
+        for label in self.ids() {
+            let above = up.reach([label], |id| topology.parents(id));
+            for &parent in &above[1..] {
+                edge(parent, label)?;
+            }
+            partners.clear();
+            for &ancestor in above {
+                for &set in self.sets_of(ancestor) {
+                    let others = self.sets[set as usize].labels.iter();
+                    partners.extend(others.filter(|&&id| id != ancestor).map(|id| id.index()));
+                }
+            }
+            let excluded =
+                down.reach(partners.ones().map(LabelId::from), |id| topology.children(id));
+            let mut later: Vec<LabelId> =
+                excluded.iter().copied().filter(|&other| other > label).collect();
+            later.sort_unstable();
+            later.into_iter().try_for_each(|other| pair(label, other))?;
+        }
+        Ok(())
+    }
+
+    /// How many hierarchy edges and exclusion pairs follow by chains.
+    ///
+    /// # Errors
+    /// Never; the result is a `Result` for symmetry with the calls that write the pairs out.
+    pub fn implied_counts(&self) -> Result<(u64, u64), Error> {
+        let (mut edges, mut pairs) = (0, 0);
+        self.each_implied(
+            |_, _| {
+                edges += 1;
+                Ok(())
+            },
+            |_, _| {
+                pairs += 1;
+                Ok(())
+            },
+        )?;
+        Ok((edges, pairs))
+    }
+}
+
+impl RelationGraph {
+    /// The graph with every hard relation that follows by chains, written out pair by pair, and the
+    /// same legal states. Soft relations are kept as they are.
+    ///
+    /// # Errors
+    /// [`Error::TooManyPairs`] above 50 million relations.
+    pub fn densify(&self) -> Result<RelationGraph, Error> {
+        let logic = Logic::hard(self);
+        let (mut hierarchy, mut exclusions) = (Vec::new(), Vec::new());
+        let strength = Strength::Hard;
+        let mut written = 0;
+        let mut within_limit = || {
+            written += 1;
+            if written <= MAX_PAIRS {
+                return Ok(());
+            }
+            let n = self.len() as u64;
+            Err(Error::TooManyPairs {
+                operation: "densify",
+                pairs: n * n.saturating_sub(1) / 2,
+                limit: MAX_PAIRS,
+                help: "keep the graph sparse, or state its exclusions as a rule",
+            })
+        };
+        // Both lists are filled in one pass; a cell lets the two closures share the limit.
+        let limit = std::cell::RefCell::new(&mut within_limit);
+        logic.each_implied(
+            |parent, child| {
+                (limit.borrow_mut())()?;
+                hierarchy.push(Hierarchy { parent, child, strength, place: Place::default() });
+                Ok(())
+            },
+            |a, b| {
+                (limit.borrow_mut())()?;
+                let (name, place) = (None, Place::default());
+                exclusions.push(Exclusion { name, labels: vec![a, b], strength, place });
+                Ok(())
+            },
+        )?;
+        let soft = self.hierarchy.iter().filter(|edge| !edge.strength.is_hard());
+        hierarchy.extend(soft.cloned());
+        hierarchy.sort_by_key(|edge| (edge.parent, edge.child, !edge.strength.is_hard()));
+        hierarchy.dedup_by_key(|edge| (edge.parent, edge.child));
+        let soft = self.exclusions.iter().filter(|exclusion| !exclusion.strength.is_hard());
+        exclusions.extend(soft.cloned());
+        exclusions.sort_by(|a, b| {
+            (&a.labels, !a.strength.is_hard()).cmp(&(&b.labels, !b.strength.is_hard()))
+        });
+        exclusions.dedup_by(|b, a| a.labels == b.labels);
+        let rule = self.rule.clone().filter(|rule| !rule.strength.is_hard());
+        Ok(self.with_relations(hierarchy, exclusions, rule))
+    }
+}

@@ -1,0 +1,142 @@
+//! Legal states, one after another.
+//!
+//! Labels are decided parents first. A label may be on when all its parents are on and no label
+//! that shares an exclusive set with it is; it may always be off. Without one-of groups every
+//! branch ends in a state; with them a branch is entered only when the solver finds a state in it.
+//! Memory O(n), time O(n) a state without groups.
+
+use super::super::LabelId;
+use super::logic::Logic;
+use super::solve::{Solver, Verdict};
+
+/// An iterator over the legal states, each as the labels that are on, ascending.
+///
+/// ```
+/// use phex::graph::{GraphBuilder, closure::Logic};
+/// let mut builder = GraphBuilder::new();
+/// builder.hierarchy("dog", "puppy", None).exclusion("dog", "cat", None);
+/// let graph = builder.build()?;
+/// let logic = Logic::hard(&graph);
+/// // Nothing, cat, dog, dog and puppy.
+/// assert_eq!(logic.legal_states().count(), 4);
+/// # Ok::<(), phex::Error>(())
+/// ```
+pub struct LegalStates<'l> {
+    logic: &'l Logic,
+    solver: Solver<'l>,
+    on: Vec<bool>,
+    owner: Vec<bool>,
+    /// For each decided label in order, whether "on" is still to be tried after "off".
+    pending: Vec<bool>,
+    done: bool,
+}
+
+impl Logic {
+    /// Streams the legal states.
+    pub fn legal_states(&self) -> LegalStates<'_> {
+        LegalStates {
+            logic: self,
+            solver: Solver::new(self),
+            on: vec![false; self.len()],
+            owner: vec![false; self.sets.len()],
+            pending: Vec::with_capacity(self.len()),
+            done: self.is_satisfiable().is_ok_and(|satisfiable| !satisfiable),
+        }
+    }
+}
+
+impl LegalStates<'_> {
+    fn label(&self, at: usize) -> LabelId {
+        self.logic.topology.order()[at]
+    }
+
+    fn may_be_on(&self, label: LabelId) -> bool {
+        let mut parents = self.logic.topology.parents(label).iter();
+        let mut sets = self.logic.sets_of(label).iter();
+        parents.all(|parent| self.on[parent.index()]) && !sets.any(|&set| self.owner[set as usize])
+    }
+
+    fn set(&mut self, label: LabelId, on: bool) {
+        self.on[label.index()] = on;
+        for &set in self.logic.sets_of(label) {
+            self.owner[set as usize] = on;
+        }
+    }
+
+    /// Whether the labels decided so far can be completed to a legal state.
+    fn can_complete(&mut self) -> bool {
+        if self.logic.groups.is_empty() {
+            return true;
+        }
+        let decided = &self.logic.topology.order()[..self.pending.len()];
+        let (on, off): (Vec<LabelId>, Vec<LabelId>) =
+            decided.iter().partition(|label| self.on[label.index()]);
+        // Undecided is taken as possible: the leaf of the branch is checked again.
+        self.solver.ask(&on, &off) != Verdict::Impossible
+    }
+
+    /// Decides the remaining labels, off wherever possible.
+    fn descend(&mut self) -> bool {
+        while self.pending.len() < self.logic.len() {
+            let label = self.label(self.pending.len());
+            let may = self.may_be_on(label);
+            self.pending.push(may);
+            if self.can_complete() {
+                continue;
+            }
+            if !may {
+                return false;
+            }
+            self.turn_last_on();
+            if !self.can_complete() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn turn_last_on(&mut self) {
+        let last = self.pending.len() - 1;
+        self.pending[last] = false;
+        self.set(self.label(last), true);
+    }
+
+    /// Goes back to the last label that can still be turned on, and turns it on.
+    fn backtrack(&mut self) -> bool {
+        while let Some(&pending) = self.pending.last() {
+            if pending {
+                self.turn_last_on();
+                if self.can_complete() {
+                    return true;
+                }
+            }
+            let label = self.label(self.pending.len() - 1);
+            if self.on[label.index()] {
+                self.set(label, false);
+            }
+            self.pending.pop();
+        }
+        false
+    }
+}
+
+impl Iterator for LegalStates<'_> {
+    type Item = Vec<LabelId>;
+
+    fn next(&mut self) -> Option<Vec<LabelId>> {
+        if self.done {
+            return None;
+        }
+        if !self.pending.is_empty() || self.logic.is_empty() {
+            self.done = !self.backtrack();
+        }
+        while !self.done {
+            if self.descend() {
+                let on = self.logic.ids().filter(|id| self.on[id.index()]);
+                return Some(on.collect());
+            }
+            self.done = !self.backtrack();
+        }
+        None
+    }
+}

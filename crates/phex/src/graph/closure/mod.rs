@@ -1,0 +1,20 @@
+//! Questions about the set of legal states: what relations imply, the fewest or all relations with
+//! the same legal states, equivalence, counting and enumeration.
+//!
+//! [`Logic`] reads the relations of a graph as constraints; everything here works on it. Rules
+//! stay implicit: a rule becomes its minimal exclusive sets (whole families where it can), never
+//! all n² pairs.
+
+mod count;
+mod densify;
+mod entail;
+mod enumerate;
+mod logic;
+mod rules;
+mod solve;
+mod sparsify;
+
+pub use enumerate::LegalStates;
+pub use logic::{ExclusiveSet, Logic, SetSource};
+pub(in crate::graph) use solve::{Solver, Verdict};
+pub use sparsify::MinimalRelations;

@@ -1,0 +1,206 @@
+//! Exclusion rules as few exclusive sets.
+//!
+//! A pair that a rule makes exclusive is *minimal* when no pair above it is exclusive: the
+//! others follow from the minimal ones through the hierarchy. Let `overlap(i, j)` say that `i` and
+//! `j` have a common descendant (a label is its own).
+//!
+//! * `no-common-descendant`: `{i, j}` is minimal iff they do not overlap, every parent of `i`
+//!   overlaps `j`, and every parent of `j` overlaps `i` (overlap is monotone upwards, so the
+//!   immediate parents suffice). Such a pair has a common parent, or is a pair of roots, or one of
+//!   them has a parent that overlaps the other without being comparable to it: follow the parents
+//!   that *are* comparable and they descend forever unless they meet. So the candidates are
+//!   families, roots, and the children of incomparable overlapping pairs.
+//! * `not-subsumed`: the same with "is comparable" for "overlaps", which leaves families and roots.
+//! * `siblings`: the pairs of a family that do not overlap.
+//!
+//! Children with one parent form a whole exclusive set each; only labels of several parents, and
+//! siblings that overlap, are looked at pair by pair. On a tree this is O(n).
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use fixedbitset::FixedBitSet;
+
+use super::super::topology::{Topology, Walk};
+use super::super::{ExclusionRule, LabelId};
+
+type Pair = (LabelId, LabelId);
+
+fn ordered(a: LabelId, b: LabelId) -> Pair {
+    if a < b { (a, b) } else { (b, a) }
+}
+
+/// Which incomparable labels have a common descendant.
+pub(super) struct Overlaps<'t> {
+    topology: &'t Topology,
+    /// The incomparable labels that overlap each label, ascending.
+    partners: HashMap<LabelId, Vec<LabelId>>,
+}
+
+impl<'t> Overlaps<'t> {
+    /// Collects the incomparable ancestors of every label of several parents: O(Σ a²/64 · a) for
+    /// `a` ancestors of such labels, nothing on a forest.
+    pub(super) fn new(topology: &'t Topology) -> Overlaps<'t> {
+        let mut incomparable: HashSet<Pair> = HashSet::new();
+        let mut walk = Walk::new(topology.len());
+        let mut local: HashMap<LabelId, usize> = HashMap::new();
+        for &label in topology.order() {
+            if topology.parents(label).len() < 2 {
+                continue;
+            }
+            let mut above: Vec<LabelId> = walk
+                .reach(topology.parents(label).iter().copied(), |id| topology.parents(id))
+                .to_vec();
+            above.sort_by_key(|&id| topology.depth(id));
+            local.clear();
+            local.extend(above.iter().enumerate().map(|(at, &id)| (id, at)));
+            // Ancestors within `above`, as bits; parents come first because they are less deep.
+            let mut ancestors: Vec<FixedBitSet> = Vec::with_capacity(above.len());
+            for (at, &id) in above.iter().enumerate() {
+                let mut bits = FixedBitSet::with_capacity(above.len());
+                for parent in topology.parents(id) {
+                    let parent = local[parent];
+                    bits.insert(parent);
+                    bits.union_with(&ancestors[parent]);
+                }
+                for (other, &other_id) in above[..at].iter().enumerate() {
+                    if !bits.contains(other) {
+                        incomparable.insert(ordered(id, other_id));
+                    }
+                }
+                ancestors.push(bits);
+            }
+        }
+        let mut partners: HashMap<LabelId, Vec<LabelId>> = HashMap::new();
+        for (a, b) in incomparable {
+            partners.entry(a).or_default().push(b);
+            partners.entry(b).or_default().push(a);
+        }
+        partners.values_mut().for_each(|list| list.sort_unstable());
+        Overlaps { topology, partners }
+    }
+
+    fn partners(&self, label: LabelId) -> &[LabelId] {
+        self.partners.get(&label).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn overlap(&self, a: LabelId, b: LabelId) -> bool {
+        self.partners(a).binary_search(&b).is_ok() || self.topology.comparable(a, b)
+    }
+}
+
+/// Whether a rule makes the two labels exclusive.
+pub(super) struct RuleTest<'t> {
+    rule: ExclusionRule,
+    topology: &'t Topology,
+    overlaps: Overlaps<'t>,
+}
+
+impl<'t> RuleTest<'t> {
+    pub(super) fn new(rule: ExclusionRule, topology: &'t Topology) -> RuleTest<'t> {
+        RuleTest { rule, topology, overlaps: Overlaps::new(topology) }
+    }
+
+    /// Whether the labels are free to be on together as far as this rule's relation goes:
+    /// comparable for `not-subsumed`, overlapping for the others.
+    fn compatible(&self, a: LabelId, b: LabelId) -> bool {
+        match self.rule {
+            ExclusionRule::NotSubsumed => self.topology.comparable(a, b),
+            _ => self.overlaps.overlap(a, b),
+        }
+    }
+
+    pub(super) fn exclusive(&self, a: LabelId, b: LabelId) -> bool {
+        let family = || {
+            let parents = self.topology.parents(b);
+            self.topology.parents(a).iter().any(|parent| parents.contains(parent))
+        };
+        a != b && (self.rule != ExclusionRule::Siblings || family()) && !self.compatible(a, b)
+    }
+
+    /// Whether the pair is exclusive and no pair of a parent and the other label is.
+    fn minimal(&self, a: LabelId, b: LabelId) -> bool {
+        let covers = |child: LabelId, other: LabelId| {
+            let mut parents = self.topology.parents(child).iter();
+            parents.all(|&parent| self.compatible(parent, other))
+        };
+        match self.rule {
+            ExclusionRule::Siblings => self.exclusive(a, b),
+            _ => self.exclusive(a, b) && covers(a, b) && covers(b, a),
+        }
+    }
+}
+
+/// The minimal exclusive sets of a rule: whole families and single pairs, no pair twice.
+pub(super) fn minimal_sets(rule: ExclusionRule, topology: &Topology) -> Vec<Vec<LabelId>> {
+    let test = RuleTest::new(rule, topology);
+    let mut sets = Vec::new();
+    let mut pairs: BTreeSet<Pair> = BTreeSet::new();
+    let ids = || (0..topology.len()).map(LabelId::from);
+    if rule != ExclusionRule::Siblings {
+        let roots: Vec<LabelId> = ids().filter(|&id| topology.parents(id).is_empty()).collect();
+        family(&test, &roots, |_| true, &mut sets, &mut pairs);
+    }
+    for parent in ids() {
+        let only_child_of = |id: LabelId| topology.parents(id).len() == 1;
+        family(&test, topology.children(parent), only_child_of, &mut sets, &mut pairs);
+    }
+    if rule == ExclusionRule::NoCommonDescendant {
+        for (&parent, others) in &test.overlaps.partners {
+            for &child in topology.children(parent) {
+                let minimal = others.iter().filter(|&&other| test.minimal(child, other));
+                pairs.extend(minimal.map(|&other| ordered(child, other)));
+            }
+        }
+    }
+    sets.extend(pairs.into_iter().map(|(a, b)| vec![a, b]));
+    sets
+}
+
+/// The minimal pairs among labels of one family: one set of those that are in no other family and
+/// overlap none of it, and the rest pair by pair.
+fn family(
+    test: &RuleTest<'_>,
+    members: &[LabelId],
+    plain: impl Fn(LabelId) -> bool,
+    sets: &mut Vec<Vec<LabelId>>,
+    pairs: &mut BTreeSet<Pair>,
+) {
+    if members.len() < 2 {
+        return;
+    }
+    let inside: HashSet<LabelId> = members.iter().copied().collect();
+    let overlaps =
+        |member| test.overlaps.partners(member).iter().any(|other| inside.contains(other));
+    let mut core: Vec<LabelId> = Vec::new();
+    let mut rest: Vec<LabelId> = Vec::new();
+    for &member in members {
+        let whole = plain(member) && !overlaps(member);
+        if whole { core.push(member) } else { rest.push(member) }
+    }
+    core.sort_unstable();
+    for (at, &a) in rest.iter().enumerate() {
+        for &b in rest[at + 1..].iter().chain(&core) {
+            if test.minimal(a, b) {
+                pairs.insert(ordered(a, b));
+            }
+        }
+    }
+    if core.len() > 1 {
+        sets.push(core);
+    }
+}
+
+/// Every pair that a rule makes exclusive: n² of them.
+pub(super) fn all_pairs(rule: ExclusionRule, topology: &Topology) -> Vec<Vec<LabelId>> {
+    let test = RuleTest::new(rule, topology);
+    let mut pairs = Vec::new();
+    for a in 0..topology.len() {
+        for b in a + 1..topology.len() {
+            let (a, b) = (LabelId::from(a), LabelId::from(b));
+            if test.exclusive(a, b) {
+                pairs.push(vec![a, b]);
+            }
+        }
+    }
+    pairs
+}

@@ -1,0 +1,157 @@
+//! The frozen graph: resolved, acyclic, with every strength in range.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::document::Document;
+use super::topology::Topology;
+use super::{
+    Defaults, Exclusion, Hierarchy, Label, LabelId, OneOf, RuleDeclaration, Semantics, Strength,
+};
+use crate::Error;
+
+/// Labels and the relations between them, checked and immutable.
+///
+/// Made by [`GraphBuilder::build`](super::GraphBuilder::build). Its hierarchy has no cycle, names
+/// are unique, every strength is in range and no label is in two one-of groups. It may still hold
+/// labels that can never be on: [`RelationGraph::check`] finds those.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Document", into = "Document")]
+pub struct RelationGraph {
+    pub(super) labels: Vec<Label>,
+    pub(super) index: HashMap<String, LabelId>,
+    pub(super) hierarchy: Vec<Hierarchy>,
+    pub(super) exclusions: Vec<Exclusion>,
+    pub(super) one_of: Vec<OneOf>,
+    pub(super) rule: Option<RuleDeclaration>,
+    pub(super) semantics: Semantics,
+    pub(super) defaults: Defaults,
+    pub(super) topology: Topology,
+}
+
+impl RelationGraph {
+    /// How many labels there are.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there is no label.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The labels in the order of their ids.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+
+    /// A label by its id.
+    ///
+    /// # Panics
+    /// When the id is of another graph and out of range.
+    pub fn label(&self, id: LabelId) -> &Label {
+        &self.labels[id.index()]
+    }
+
+    /// The name of a label.
+    pub fn name(&self, id: LabelId) -> &str {
+        &self.label(id).name
+    }
+
+    /// The id of a name.
+    pub fn id(&self, name: &str) -> Option<LabelId> {
+        self.index.get(name).copied()
+    }
+
+    /// All ids, in order.
+    pub fn ids(&self) -> impl Iterator<Item = LabelId> + use<> {
+        (0..self.labels.len()).map(LabelId::from)
+    }
+
+    /// The hierarchy edges.
+    pub fn hierarchy(&self) -> &[Hierarchy] {
+        &self.hierarchy
+    }
+
+    /// The exclusion edges and groups.
+    pub fn exclusions(&self) -> &[Exclusion] {
+        &self.exclusions
+    }
+
+    /// The one-of groups.
+    pub fn one_of(&self) -> &[OneOf] {
+        &self.one_of
+    }
+
+    /// The exclusion rule, where one is declared.
+    pub fn rule(&self) -> Option<&RuleDeclaration> {
+        self.rule.as_ref()
+    }
+
+    /// What a soft graph charges for.
+    pub fn semantics(&self) -> Semantics {
+        self.semantics
+    }
+
+    /// Strengths for relations that gave none. Every relation holds its own already.
+    pub fn defaults(&self) -> &Defaults {
+        &self.defaults
+    }
+
+    /// The hierarchy as parents, children and an order.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Whether every relation is hard.
+    pub fn is_hard(&self) -> bool {
+        self.strengths().all(Strength::is_hard)
+    }
+
+    /// The strength of every relation: hierarchy edges, exclusions, the rule.
+    pub fn strengths(&self) -> impl Iterator<Item = Strength> + '_ {
+        let hierarchy = self.hierarchy.iter().map(|edge| edge.strength);
+        let exclusions = self.exclusions.iter().map(|exclusion| exclusion.strength);
+        hierarchy.chain(exclusions).chain(self.rule.iter().map(|rule| rule.strength))
+    }
+
+    /// The labels without parents.
+    pub fn roots(&self) -> impl Iterator<Item = LabelId> + '_ {
+        self.ids().filter(|&id| self.topology.parents(id).is_empty())
+    }
+
+    /// The labels without children.
+    pub fn leaves(&self) -> impl Iterator<Item = LabelId> + '_ {
+        self.ids().filter(|&id| self.topology.children(id).is_empty())
+    }
+
+    /// The same graph with other relations of the same labels.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] when the new relations are not a graph.
+    pub(super) fn with_relations(
+        &self,
+        hierarchy: Vec<Hierarchy>,
+        exclusions: Vec<Exclusion>,
+        rule: Option<RuleDeclaration>,
+    ) -> RelationGraph {
+        let edges = hierarchy.iter().map(|edge| (edge.parent, edge.child));
+        let topology = Topology::new(self.len(), edges);
+        RelationGraph { hierarchy, exclusions, rule, topology, ..self.clone() }
+    }
+}
+
+impl TryFrom<Document> for RelationGraph {
+    type Error = Error;
+
+    fn try_from(document: Document) -> Result<RelationGraph, Error> {
+        document.builder().build()
+    }
+}
+
+impl From<RelationGraph> for Document {
+    fn from(graph: RelationGraph) -> Document {
+        Document::from(&graph)
+    }
+}

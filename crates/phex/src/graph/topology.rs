@@ -1,0 +1,272 @@
+//! The hierarchy as flat arrays: parents and children of each label (compressed rows), a
+//! topological order, and questions of reachability.
+//!
+//! Memory is O(n + e). A question `is_ancestor(a, b)` costs O(1) where the labels above `b` form a
+//! tree, else a walk of the labels above `b` that stops at the depth of `a`.
+
+use fixedbitset::FixedBitSet;
+
+use super::LabelId;
+
+/// Compressed rows of neighbours.
+#[derive(Debug, Clone, Default)]
+struct Rows {
+    start: Vec<u32>,
+    item: Vec<LabelId>,
+}
+
+impl Rows {
+    /// Items keep the order in which the pairs come.
+    fn new(n: usize, pairs: impl Iterator<Item = (LabelId, LabelId)> + Clone) -> Rows {
+        let mut start = vec![0u32; n + 1];
+        for (row, _) in pairs.clone() {
+            start[row.index() + 1] += 1;
+        }
+        for row in 0..n {
+            start[row + 1] += start[row];
+        }
+        let mut next = start.clone();
+        let mut item = vec![LabelId(0); start[n] as usize];
+        for (row, value) in pairs {
+            let at = &mut next[row.index()];
+            item[*at as usize] = value;
+            *at += 1;
+        }
+        Rows { start, item }
+    }
+
+    fn row(&self, id: LabelId) -> &[LabelId] {
+        &self.item[self.start[id.index()] as usize..self.start[id.index() + 1] as usize]
+    }
+}
+
+/// Parents, children and order of an acyclic hierarchy.
+#[derive(Debug, Clone, Default)]
+pub struct Topology {
+    parents: Rows,
+    /// The edge of each entry of `parents`, by its index in the list it was made of.
+    parent_edges: Vec<u32>,
+    children: Rows,
+    /// Parents before children.
+    order: Vec<LabelId>,
+    /// The longest path from a root.
+    depth: Vec<u32>,
+    /// Entry and exit times of a walk along first parents.
+    enter: Vec<u32>,
+    leave: Vec<u32>,
+    /// Whether this label or one above it has several parents.
+    branches_above: FixedBitSet,
+}
+
+impl Topology {
+    /// From `(parent, child)` pairs without cycles.
+    pub(super) fn new(
+        n: usize,
+        edges: impl Iterator<Item = (LabelId, LabelId)> + Clone,
+    ) -> Topology {
+        let children = Rows::new(n, edges.clone());
+        let parents = Rows::new(n, edges.clone().map(|(parent, child)| (child, parent)));
+        let numbered = edges.enumerate().map(|(edge, (_, child))| (child, LabelId::from(edge)));
+        let numbered: Vec<(LabelId, LabelId)> = numbered.collect();
+        let parent_edges = Rows::new(n, numbered.iter().copied()).item;
+        let parent_edges = parent_edges.into_iter().map(|edge| edge.0).collect();
+        let mut missing: Vec<u32> =
+            (0..n).map(|label| parents.row(LabelId::from(label)).len() as u32).collect();
+        let mut order: Vec<LabelId> =
+            (0..n).filter(|&label| missing[label] == 0).map(LabelId::from).collect();
+        let mut depth = vec![0u32; n];
+        let mut branches_above = FixedBitSet::with_capacity(n);
+        let mut at = 0;
+        while at < order.len() {
+            let label = order[at];
+            at += 1;
+            if parents.row(label).len() > 1 {
+                branches_above.insert(label.index());
+            }
+            for &child in children.row(label) {
+                depth[child.index()] = depth[child.index()].max(depth[label.index()] + 1);
+                if branches_above.contains(label.index()) {
+                    branches_above.insert(child.index());
+                }
+                missing[child.index()] -= 1;
+                if missing[child.index()] == 0 {
+                    order.push(child);
+                }
+            }
+        }
+        debug_assert_eq!(order.len(), n, "a topology is built of acyclic edges");
+        let mut topology = Topology {
+            parents,
+            parent_edges,
+            children,
+            order,
+            depth,
+            branches_above,
+            ..Topology::default()
+        };
+        topology.number();
+        topology
+    }
+
+    /// Numbers the forest of first parents so that a subtree is an interval.
+    fn number(&mut self) {
+        let n = self.order.len();
+        (self.enter, self.leave) = (vec![0; n], vec![0; n]);
+        let mut size = vec![1u32; n];
+        for &label in self.order.iter().rev() {
+            if let Some(parent) = self.parents(label).first() {
+                size[parent.index()] += size[label.index()];
+            }
+        }
+        let mut next_root = 0;
+        let mut next_child = vec![0u32; n];
+        for at in 0..n {
+            let label = self.order[at];
+            let enter = match self.parents(label).first().copied() {
+                Some(parent) => {
+                    let enter = next_child[parent.index()];
+                    next_child[parent.index()] += size[label.index()];
+                    enter
+                }
+                None => {
+                    let enter = next_root;
+                    next_root += size[label.index()];
+                    enter
+                }
+            };
+            self.enter[label.index()] = enter;
+            self.leave[label.index()] = enter + size[label.index()];
+            next_child[label.index()] = enter + 1;
+        }
+    }
+
+    /// How many labels there are.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there is no label.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// The direct parents of a label.
+    pub fn parents(&self, id: LabelId) -> &[LabelId] {
+        self.parents.row(id)
+    }
+
+    /// The direct children of a label.
+    pub fn children(&self, id: LabelId) -> &[LabelId] {
+        self.children.row(id)
+    }
+
+    /// The index of an edge in the list that the topology was made of.
+    pub fn edge(&self, parent: LabelId, child: LabelId) -> Option<usize> {
+        let at = self.parents(child).iter().position(|&id| id == parent)?;
+        Some(self.parent_edges[self.parents.start[child.index()] as usize + at] as usize)
+    }
+
+    /// All labels, parents before children.
+    pub fn order(&self) -> &[LabelId] {
+        &self.order
+    }
+
+    /// The length of the longest path from a root.
+    pub fn depth(&self, id: LabelId) -> usize {
+        self.depth[id.index()] as usize
+    }
+
+    /// Whether no label has several parents.
+    pub fn is_forest(&self) -> bool {
+        self.branches_above.is_clear()
+    }
+
+    /// Whether no path from this label upwards meets a label of several parents.
+    pub fn is_tree_above(&self, id: LabelId) -> bool {
+        !self.branches_above.contains(id.index())
+    }
+
+    /// Whether `above` is `below` or one of its ancestors.
+    pub fn subsumes(&self, above: LabelId, below: LabelId) -> bool {
+        if self.in_interval(above, below) {
+            return true;
+        }
+        if !self.branches_above.contains(below.index()) {
+            return false;
+        }
+        let limit = self.depth[above.index()];
+        let mut stack = vec![below];
+        let mut seen = std::collections::HashSet::new();
+        while let Some(label) = stack.pop() {
+            for &parent in self.parents(label) {
+                if self.in_interval(above, parent) {
+                    return true;
+                }
+                let deeper = self.depth[parent.index()] > limit;
+                if deeper && self.branches_above.contains(parent.index()) && seen.insert(parent) {
+                    stack.push(parent);
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether one of the two subsumes the other.
+    pub fn comparable(&self, a: LabelId, b: LabelId) -> bool {
+        self.subsumes(a, b) || self.subsumes(b, a)
+    }
+
+    /// Whether `below` is in the first-parent subtree of `above`.
+    fn in_interval(&self, above: LabelId, below: LabelId) -> bool {
+        let enter = self.enter[below.index()];
+        self.enter[above.index()] <= enter && enter < self.leave[above.index()]
+    }
+}
+
+/// Scratch memory for walks of a topology that each touch few labels.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Walk {
+    stamp: Vec<u32>,
+    now: u32,
+    found: Vec<LabelId>,
+}
+
+impl Walk {
+    pub(super) fn new(n: usize) -> Walk {
+        Walk { stamp: vec![0; n], now: 0, found: Vec::new() }
+    }
+
+    /// The given labels and everything reached from them by `next`, in order of discovery
+    /// (breadth first).
+    pub(super) fn reach<'t, N, I>(
+        &mut self,
+        from: impl IntoIterator<Item = LabelId>,
+        next: N,
+    ) -> &[LabelId]
+    where
+        N: Fn(LabelId) -> I,
+        I: IntoIterator<Item = &'t LabelId>,
+    {
+        self.now = self.now.wrapping_add(1);
+        if self.now == 0 {
+            self.stamp.fill(0);
+            self.now = 1;
+        }
+        self.found.clear();
+        for label in from {
+            if std::mem::replace(&mut self.stamp[label.index()], self.now) != self.now {
+                self.found.push(label);
+            }
+        }
+        let mut at = 0;
+        while at < self.found.len() {
+            for &label in next(self.found[at]) {
+                if std::mem::replace(&mut self.stamp[label.index()], self.now) != self.now {
+                    self.found.push(label);
+                }
+            }
+            at += 1;
+        }
+        &self.found
+    }
+}

@@ -1,0 +1,27 @@
+//! Label-relation graphs for classifiers: HEX (Deng et al. 2014) and pHEX (Ding et al. 2015).
+//!
+//! A [`graph::GraphBuilder`] takes labels and relations by name, [`graph::GraphBuilder::check`]
+//! explains everything that is wrong with them, and [`graph::GraphBuilder::build`] freezes them
+//! into a [`graph::RelationGraph`], which can be sparsified, densified, compared, counted and
+//! enumerated.
+//!
+//! ```
+//! use phex::graph::GraphBuilder;
+//!
+//! let mut builder = GraphBuilder::new();
+//! builder.hierarchy("pet", "dog", None);
+//! builder.hierarchy("dog", "husky", None);
+//! builder.hierarchy("wild animal", "husky", None);
+//! builder.exclusion("pet", "wild animal", None);
+//! let report = builder.check();
+//! assert_eq!(
+//!     report.findings()[0].message,
+//!     "husky can never be on: husky is a dog, dog is a pet, pet excludes wild animal, \
+//!      husky is a wild animal"
+//! );
+//! ```
+
+mod error;
+pub mod graph;
+
+pub use error::Error;
