@@ -23,5 +23,7 @@
 
 mod error;
 pub mod graph;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 
 pub use error::Error;

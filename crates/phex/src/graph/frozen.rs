@@ -16,7 +16,7 @@ use crate::Error;
 /// Made by [`GraphBuilder::build`](super::GraphBuilder::build). Its hierarchy has no cycle, names
 /// are unique, every strength is in range and no label is in two one-of groups. It may still hold
 /// labels that can never be on: [`RelationGraph::check`] finds those.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Document", into = "Document")]
 pub struct RelationGraph {
     pub(super) labels: Vec<Label>,
@@ -139,6 +139,14 @@ impl RelationGraph {
         let edges = hierarchy.iter().map(|edge| (edge.parent, edge.child));
         let topology = Topology::new(self.len(), edges);
         RelationGraph { hierarchy, exclusions, rule, topology, ..self.clone() }
+    }
+}
+
+impl std::fmt::Debug for RelationGraph {
+    /// The written form: the indices behind it say nothing more.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let json = serde_json::to_string(&Document::from(self)).map_err(|_| std::fmt::Error)?;
+        f.write_str(&json)
     }
 }
 

@@ -10,7 +10,9 @@
 //!   them has a parent that overlaps the other without being comparable to it: follow the parents
 //!   that *are* comparable and they descend forever unless they meet. So the candidates are
 //!   families, roots, and the children of incomparable overlapping pairs.
-//! * `not-subsumed`: the same with "is comparable" for "overlaps", which leaves families and roots.
+//! * `not-subsumed`: the same with "is comparable" for "overlaps", which leaves families and roots;
+//!   both labels then have the same ancestors, which must form a chain (else a pair of them stands
+//!   above).
 //! * `siblings`: the pairs of a family that do not overlap.
 //!
 //! Children with one parent form a whole exclusive set each; only labels of several parents, and
@@ -117,7 +119,7 @@ impl<'t> RuleTest<'t> {
         a != b && (self.rule != ExclusionRule::Siblings || family()) && !self.compatible(a, b)
     }
 
-    /// Whether the pair is exclusive and no pair of a parent and the other label is.
+    /// Whether the pair is exclusive and no other pair above it is. (Siblings: every pair counts.)
     fn minimal(&self, a: LabelId, b: LabelId) -> bool {
         let covers = |child: LabelId, other: LabelId| {
             let mut parents = self.topology.parents(child).iter();
@@ -125,8 +127,26 @@ impl<'t> RuleTest<'t> {
         };
         match self.rule {
             ExclusionRule::Siblings => self.exclusive(a, b),
-            _ => self.exclusive(a, b) && covers(a, b) && covers(b, a),
+            ExclusionRule::NoCommonDescendant => {
+                self.exclusive(a, b) && covers(a, b) && covers(b, a)
+            }
+            // Then both have the same ancestors, which may exclude each other.
+            ExclusionRule::NotSubsumed => {
+                self.exclusive(a, b) && covers(a, b) && covers(b, a) && self.chain_above(a)
+            }
         }
+    }
+
+    /// Whether the ancestors of a label are comparable with each other.
+    fn chain_above(&self, label: LabelId) -> bool {
+        if self.topology.is_tree_above(label) {
+            return true;
+        }
+        let mut walk = Walk::new(self.topology.len());
+        let parents = self.topology.parents(label).iter().copied();
+        let mut above = walk.reach(parents, |id| self.topology.parents(id)).to_vec();
+        above.sort_by_key(|&id| self.topology.depth(id));
+        above.windows(2).all(|pair| self.topology.subsumes(pair[0], pair[1]))
     }
 }
 
@@ -185,7 +205,8 @@ fn family(
             }
         }
     }
-    if core.len() > 1 {
+    // The members of the core have the same parents: what holds for two holds for all.
+    if core.len() > 1 && test.minimal(core[0], core[1]) {
         sets.push(core);
     }
 }

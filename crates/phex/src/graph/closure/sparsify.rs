@@ -271,8 +271,17 @@ impl RelationGraph {
         {
             // A soft rule charges for its minimal pairs, which depend on the edges as declared:
             // written out, the model stays the same when edges go.
+            let mut at: HashMap<Vec<LabelId>, usize> =
+                exclusions.iter().enumerate().map(|(at, e)| (e.labels.clone(), at)).collect();
             for labels in rules::minimal_sets(*soft, &self.topology) {
-                exclusions.push(explicit(labels, *strength, place.clone()));
+                // The same labels twice pay twice.
+                if let Some(&twin) = at.get(&labels) {
+                    let cost = exclusions[twin].strength.cost() + strength.cost();
+                    exclusions[twin].strength = Strength::W(cost);
+                } else {
+                    at.insert(labels.clone(), exclusions.len());
+                    exclusions.push(explicit(labels, *strength, place.clone()));
+                }
             }
             rule = None;
         }
