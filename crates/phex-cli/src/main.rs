@@ -1,2 +1,41 @@
-//! The phex command.
-fn main() {}
+//! The `phex` command.
+//!
+//! Data goes to standard output, talk to standard error. Exit status: 0 fine, 1 findings, 2 error.
+
+mod args;
+mod demo;
+mod graph;
+mod input;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Arguments, Command};
+
+/// How a command ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing to complain about.
+    Fine,
+    /// A check found errors.
+    Findings,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.command {
+        Command::Graph(command) => graph::run(command),
+        Command::Demo(command) => demo::run(command),
+    };
+    match outcome {
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Findings) => ExitCode::from(1),
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("phex: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -180,12 +180,9 @@ proptest! {
 #[test]
 fn removing_all_root_causes_revives_what_they_say() {
     for seed in 0..500 {
-        let graph = RandomGraph {
-            strengths: Strengths::Hard,
-            one_of: 0,
-            ..RandomGraph::any(12, seed)
-        }
-        .draw();
+        let graph =
+            RandomGraph { strengths: Strengths::Hard, one_of: 0, ..RandomGraph::any(12, seed) }
+                .draw();
         let report = graph.check();
         let Some(last) = report.root_causes.last() else { continue };
         let mut document = phex::graph::document::Document::from(&graph);
@@ -198,9 +195,9 @@ fn removing_all_root_causes_revives_what_they_say() {
                     .iter_mut()
                     .filter(|item| item.parent == *a)
                     .for_each(|item| item.children.retain(|child| child != b)),
-                _ => document.exclusion.retain(|item| {
-                    !(item.labels.contains(a) && item.labels.contains(b))
-                }),
+                _ => document
+                    .exclusion
+                    .retain(|item| !(item.labels.contains(a) && item.labels.contains(b))),
             }
         }
         let left = document.builder().check();

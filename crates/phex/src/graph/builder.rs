@@ -225,6 +225,11 @@ impl GraphBuilder {
         self
     }
 
+    /// The strengths for relations that give none.
+    pub fn current_defaults(&self) -> &Defaults {
+        &self.defaults
+    }
+
     /// Everything that is wrong with the declarations, in one run.
     pub fn check(&self) -> Report {
         check::run(self).0

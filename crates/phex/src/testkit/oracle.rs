@@ -172,11 +172,15 @@ fn is_minimal(
     pairs: &[(usize, usize)],
     hierarchy: &[(usize, usize, f64)],
 ) -> bool {
-    let n = 1 + pairs.iter().map(|pair| pair.1).chain(hierarchy.iter().map(|e| e.0.max(e.1))).max().unwrap_or(0);
+    let n = 1 + pairs
+        .iter()
+        .map(|pair| pair.1)
+        .chain(hierarchy.iter().map(|e| e.0.max(e.1)))
+        .max()
+        .unwrap_or(0);
     let below = descendants(n, hierarchy);
     let above = |high: usize, low: usize| below[high] >> low & 1 == 1;
     !pairs.iter().any(|&(c, d)| {
         (c, d) != (a, b) && ((above(c, a) && above(d, b)) || (above(c, b) && above(d, a)))
     })
 }
-

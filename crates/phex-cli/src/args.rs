@@ -1,0 +1,182 @@
+//! What was typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use phex::graph::{ExclusionRule, Strength};
+
+/// Classifiers that respect what is known about their labels.
+#[derive(Debug, Parser)]
+#[command(name = "phex", version, about, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check, show and transform label-relation graphs
+    #[command(subcommand)]
+    Graph(GraphCommand),
+    /// Run the main job on built-in data
+    Demo(DemoCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GraphCommand {
+    /// Explain everything that is wrong with a graph
+    Check(CheckCommand),
+    /// Print an outline with counts; draw as SVG or DOT
+    Show(ShowCommand),
+    /// Fewest relations with the same legal states
+    Sparsify(TransformCommand),
+    /// All relations that follow, with the same legal states
+    Densify(TransformCommand),
+    /// Read one form and write another
+    Convert(ConvertCommand),
+    /// Count or list the legal states
+    States(StatesCommand),
+}
+
+/// Which graph, and what its file leaves out.
+#[derive(Debug, Args)]
+pub(crate) struct GraphInput {
+    /// The graph file; `-` reads standard input
+    #[arg(value_name = "GRAPH")]
+    pub(crate) path: PathBuf,
+    /// Form of the file, where its name does not say it
+    #[arg(long, value_name = "FORM")]
+    pub(crate) format: Option<String>,
+    /// Table of all labels with their titles; other names are mistakes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+    /// List of synset ids, for a WordNet `data.noun`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) synsets: Option<PathBuf>,
+    /// Names of the classes, for a bare class × attribute matrix
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rows: Option<PathBuf>,
+    /// Names of the attributes, for a bare class × attribute matrix
+    #[arg(long, value_name = "FILE")]
+    pub(crate) columns: Option<PathBuf>,
+    /// Strength of a certain attribute, for a continuous matrix
+    #[arg(long, value_name = "STRENGTH", default_value = "u=1")]
+    pub(crate) scale: Strength,
+    /// Exclusion rule, where the file gives none
+    #[arg(long, value_name = "RULE")]
+    pub(crate) exclude: Option<Rule>,
+    /// Strength of relations that give none: `hard`, `q=0.1`, `u=0.5` or `w=2`
+    #[arg(long, value_name = "STRENGTH")]
+    pub(crate) strength: Option<Strength>,
+    /// Add a one-of group of this name over the leaves of the hierarchy
+    #[arg(long, value_name = "NAME")]
+    pub(crate) one_of_leaves: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Rule {
+    /// Labels exclude each other unless they have a common descendant
+    NoCommonDescendant,
+    /// Labels exclude each other unless one subsumes the other
+    NotSubsumed,
+    /// Labels with a common parent exclude each other unless they have a common descendant
+    Siblings,
+}
+
+impl From<Rule> for ExclusionRule {
+    fn from(rule: Rule) -> ExclusionRule {
+        match rule {
+            Rule::NoCommonDescendant => ExclusionRule::NoCommonDescendant,
+            Rule::NotSubsumed => ExclusionRule::NotSubsumed,
+            Rule::Siblings => ExclusionRule::Siblings,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckCommand {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Show every finding, not a few of each kind
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Exit with 1 on warnings too
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowCommand {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// Write a picture; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write a Graphviz file; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dot: Option<PathBuf>,
+    /// Show this many levels of the outline
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) depth: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TransformCommand {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// Write the graph here; without it the graph goes to standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Form to write, where the name of the file does not say it
+    #[arg(long, value_name = "FORM")]
+    pub(crate) to: Option<String>,
+    /// Print the counts as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertCommand {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// The file to write; `-` for standard output
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Form to write, where the name of the file does not say it
+    #[arg(long, value_name = "FORM")]
+    pub(crate) to: Option<String>,
+    /// Print what was written as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatesCommand {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// List the states, one a line
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// List at most this many
+    #[arg(long, value_name = "N", requires = "list")]
+    pub(crate) limit: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoCommand {
+    /// Write the pictures into this folder
+    #[arg(long, value_name = "FOLDER", default_value = "phex-demo")]
+    pub(crate) out: PathBuf,
+}

@@ -1,0 +1,135 @@
+//! `phex graph`.
+
+mod outline;
+mod transform;
+
+use anyhow::Context as _;
+use phex::graph::closure::Logic;
+use phex::graph::{Exclusion, RelationGraph};
+use phex_io::Format;
+use serde::Serialize;
+
+use crate::args::{CheckCommand, ConvertCommand, GraphCommand, ShowCommand, StatesCommand};
+use crate::{Outcome, input, output};
+
+pub(crate) use outline::outline;
+
+pub(crate) fn run(command: &GraphCommand) -> anyhow::Result<Outcome> {
+    match command {
+        GraphCommand::Check(command) => return check(command),
+        GraphCommand::Show(command) => show(command)?,
+        GraphCommand::Sparsify(command) => transform::sparsify(command)?,
+        GraphCommand::Densify(command) => transform::densify(command)?,
+        GraphCommand::Convert(command) => convert(command)?,
+        GraphCommand::States(command) => states(command)?,
+    }
+    Ok(Outcome::Fine)
+}
+
+fn check(command: &CheckCommand) -> anyhow::Result<Outcome> {
+    let report = command.input.builder()?.check();
+    if command.json {
+        output::json(&report)?;
+    } else if command.markdown {
+        output::text(&report.to_markdown())?;
+    } else {
+        output::text(&report.to_text(command.all))?;
+    }
+    let failed = report.has_errors() || (command.strict && !report.is_clean());
+    Ok(if failed { Outcome::Findings } else { Outcome::Fine })
+}
+
+/// Sizes of a graph.
+#[derive(Debug, Serialize)]
+pub(crate) struct Counts {
+    labels: usize,
+    roots: usize,
+    leaves: usize,
+    hierarchy: usize,
+    /// Exclusion pairs, those of groups included.
+    exclusion: u64,
+    exclusion_groups: usize,
+    one_of: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
+    hard: bool,
+}
+
+impl Counts {
+    pub(crate) fn of(graph: &RelationGraph) -> Counts {
+        Counts {
+            labels: graph.len(),
+            roots: graph.roots().count(),
+            leaves: graph.leaves().count(),
+            hierarchy: graph.hierarchy().len(),
+            exclusion: graph.exclusions().iter().map(Exclusion::pairs).sum(),
+            exclusion_groups: graph.exclusions().iter().filter(|e| e.labels.len() > 2).count(),
+            one_of: graph.one_of().len(),
+            rule: graph.rule().map(|declared| declared.rule.name()),
+            hard: graph.is_hard(),
+        }
+    }
+}
+
+fn show(command: &ShowCommand) -> anyhow::Result<()> {
+    let graph = command.input.graph()?;
+    for (path, format) in [(&command.svg, Format::Svg), (&command.dot, Format::Dot)] {
+        if let Some(path) = path {
+            phex_io::write_graph(&graph, path, Some(format))?;
+        }
+    }
+    let picture_on_stdout =
+        [&command.svg, &command.dot].into_iter().flatten().any(|path| path.as_os_str() == "-");
+    if picture_on_stdout {
+        return Ok(());
+    }
+    if command.json {
+        return output::json(&Counts::of(&graph));
+    }
+    output::text(&outline(&graph, command.depth))
+}
+
+fn convert(command: &ConvertCommand) -> anyhow::Result<()> {
+    let graph = command.input.graph()?;
+    let to = input::format(command.to.as_deref())?;
+    phex_io::write_graph(&graph, &command.out, to)?;
+    if command.json {
+        output::json(&Counts::of(&graph))?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct States {
+    labels: usize,
+    /// Digits, because the number may be larger than any machine word.
+    count: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    states: Option<Vec<Vec<String>>>,
+}
+
+fn states(command: &StatesCommand) -> anyhow::Result<()> {
+    let graph = command.input.graph()?;
+    let logic = Logic::hard(&graph);
+    let limit = command.limit.unwrap_or(usize::MAX);
+    let names = |on: Vec<phex::graph::LabelId>| -> Vec<String> {
+        on.into_iter().map(|id| graph.name(id).to_owned()).collect()
+    };
+    if command.list && !command.json {
+        use std::io::Write as _;
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        for state in logic.legal_states().take(limit) {
+            let state = names(state);
+            let line = if state.is_empty() { String::from("(none)") } else { state.join(", ") };
+            writeln!(out, "{line}")?;
+        }
+        return Ok(out.flush()?);
+    }
+    let count = logic.count_states().with_context(|| command.input.path.display().to_string())?;
+    if !command.json {
+        return output::text(&format!("{count}\n"));
+    }
+    let states =
+        command.list.then(|| logic.legal_states().take(limit).map(names).collect::<Vec<_>>());
+    output::json(&States { labels: graph.len(), count: count.to_string(), states })
+}

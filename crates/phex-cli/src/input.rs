@@ -1,0 +1,54 @@
+//! Graphs from the command line.
+
+use anyhow::{Context as _, bail};
+use phex::graph::{Defaults, GraphBuilder, RelationGraph};
+use phex_io::{Format, ReadOptions};
+
+use crate::args::GraphInput;
+
+/// The form named on the command line.
+pub(crate) fn format(name: Option<&str>) -> anyhow::Result<Option<Format>> {
+    Ok(name.map(str::parse).transpose()?)
+}
+
+impl GraphInput {
+    /// Reads the file and adds what the command line says.
+    pub(crate) fn builder(&self) -> anyhow::Result<GraphBuilder> {
+        let options = ReadOptions {
+            format: format(self.format.as_deref())?,
+            labels: self.labels.clone(),
+            synsets: self.synsets.clone(),
+            rows: self.rows.clone(),
+            columns: self.columns.clone(),
+            matrix_scale: self.scale,
+            ..ReadOptions::default()
+        };
+        let mut builder = phex_io::read_graph(&self.path, &options)?;
+        builder.source("command line");
+        if let Some(rule) = self.exclude {
+            if builder.has_exclusion_rule() {
+                bail!(
+                    "{}: the file declares an exclusion rule already; leave out --exclude",
+                    self.path.display()
+                );
+            }
+            builder.exclusion_rule(rule.into(), None);
+        }
+        if let Some(strength) = self.strength {
+            if let Some(fault) = strength.fault() {
+                bail!("--strength: {fault}");
+            }
+            let defaults = *builder.current_defaults();
+            builder.defaults(Defaults { strength: Some(strength), ..defaults });
+        }
+        if let Some(name) = &self.one_of_leaves {
+            builder.one_of_leaves(name);
+        }
+        Ok(builder)
+    }
+
+    /// The frozen graph.
+    pub(crate) fn graph(&self) -> anyhow::Result<RelationGraph> {
+        self.builder()?.build().with_context(|| self.path.display().to_string())
+    }
+}
