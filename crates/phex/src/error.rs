@@ -42,4 +42,14 @@ pub enum Error {
         /// `first` or `second`.
         which: &'static str,
     },
+    /// The one-of groups cannot be satisfied.
+    #[error(
+        "no state is legal: the one-of groups contradict the other relations; `check` explains it"
+    )]
+    NoLegalState,
+    /// An Ising model has no hard constraints.
+    #[error(
+        "the model has hard constraints, which an Ising model cannot hold; give a finite cost for them"
+    )]
+    HardIsing,
 }

@@ -23,6 +23,8 @@
 
 mod error;
 pub mod graph;
+pub mod infer;
+pub mod model;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 

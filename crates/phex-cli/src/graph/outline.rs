@@ -22,7 +22,11 @@ pub(crate) fn outline(graph: &RelationGraph, depth: Option<usize>) -> String {
             };
             let parents = graph.topology().parents(id);
             let elsewhere = parent.is_some_and(|parent| parents.first() != Some(&parent));
-            let _ = writeln!(out, "{prefix}{mark}{}", line(graph, id, parent, below[id.index()], elsewhere));
+            let _ = writeln!(
+                out,
+                "{prefix}{mark}{}",
+                line(graph, id, parent, below[id.index()], elsewhere)
+            );
             let children = graph.topology().children(id);
             let level = prefix.chars().count() / 3 + usize::from(last.is_some());
             if elsewhere || level + 1 >= depth {

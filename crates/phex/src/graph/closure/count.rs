@@ -16,7 +16,7 @@ use super::logic::Logic;
 use crate::Error;
 
 /// How many labels may be decided in all.
-const BUDGET: u64 = 300_000_000;
+const BUDGET: u64 = 60_000_000;
 /// How many labels the keys of the cache may hold together.
 const CACHE: usize = 50_000_000;
 /// The recursion is as deep as the hierarchy.

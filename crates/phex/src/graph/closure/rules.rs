@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use fixedbitset::FixedBitSet;
 
 use super::super::topology::{Topology, Walk};
-use super::super::{ExclusionRule, LabelId};
+use super::super::{ExclusionRule, LabelId, RelationGraph};
 
 type Pair = (LabelId, LabelId);
 
@@ -208,6 +208,14 @@ fn family(
     // The members of the core have the same parents: what holds for two holds for all.
     if core.len() > 1 && test.minimal(core[0], core[1]) {
         sets.push(core);
+    }
+}
+
+impl RelationGraph {
+    /// The minimal exclusive sets of the exclusion rule: whole families and single pairs, no pair
+    /// twice. Empty without a rule.
+    pub fn rule_sets(&self) -> Vec<Vec<LabelId>> {
+        self.rule().map_or(Vec::new(), |declared| minimal_sets(declared.rule, self.topology()))
     }
 }
 

@@ -1,0 +1,62 @@
+//! Inference: from a model and rows of scores to probabilities.
+//!
+//! A model is compiled once into an [`Engine`]; the engine runs on blocks of rows and returns a
+//! [`Posterior`]. Every engine passes the same conformance tests against brute force.
+
+mod block;
+mod brute;
+mod posterior;
+
+pub use block::{Block, Evidence, Scalar};
+pub use posterior::{Posterior, RowStatus, Trust, Want};
+
+/// The buffers that a kernel fills for a block of rows. Kernels see finite scores only; they write
+/// every entry, and set `log_partition` to minus infinity where no state agrees with the evidence
+/// (the caller then overwrites the row).
+pub(crate) struct Answers<'a, T> {
+    /// Rows × labels.
+    pub(crate) marginals: &'a mut [T],
+    /// A value a row.
+    pub(crate) log_partition: &'a mut [f64],
+    /// Rows × relations, when asked for.
+    pub(crate) expectations: Option<&'a mut [T]>,
+    /// A bound on the error of the marginals a row: 0 for exact kernels.
+    pub(crate) error: &'a mut [f64],
+}
+
+/// Why an engine does not take a model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Unfit {
+    /// The model has another shape; says which, naming labels.
+    Shape(String),
+    /// It would cost more than the budget allows.
+    Budget {
+        /// What it would take, in words.
+        needs: String,
+    },
+}
+
+/// What a compiled engine may cost. Engines refuse a model above it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// Elementary operations a row.
+    pub operations: f64,
+    /// Bytes of tables, and of scratch memory a block of rows.
+    pub bytes: f64,
+}
+
+impl Default for Budget {
+    /// 10⁹ operations a row (about a second) and 2 GiB.
+    fn default() -> Budget {
+        Budget { operations: 1e9, bytes: 2.0 * 1024.0 * 1024.0 * 1024.0 }
+    }
+}
+
+/// A label set with its log-weight.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelSet {
+    /// The log-weight; minus the log-partition it is the log-probability.
+    pub log_weight: f64,
+    /// Whether each label is on.
+    pub on: Vec<bool>,
+}

@@ -1,0 +1,214 @@
+//! From a graph to a model.
+//!
+//! Sparse semantics: every relation as declared, a rule as its minimal exclusive sets. Dense
+//! semantics: every implied pair. There a label pays its own edge's cost for each ancestor that is
+//! off (of several parents the weakest edge counts), and two labels pay the cost of the strongest
+//! exclusion that stands above them. On forests whose exclusions are whole families the pairs are
+//! kept implicit ([`DenseForest`]); elsewhere they are written out.
+
+use std::collections::HashMap;
+
+use super::{DenseForest, Model, OneOfGroup, Relation};
+use crate::Error;
+use crate::graph::{ExclusionRule, LabelId, RelationGraph, Semantics};
+
+/// More implied pairs than this are not written out.
+const MAX_PAIRS: u64 = 4_000_000;
+
+impl Model {
+    /// The model of a graph.
+    ///
+    /// # Errors
+    /// [`Error::TooManyPairs`] for dense semantics on a large graph that is not a forest of
+    /// exclusive families; [`Error::NoLegalState`] when the one-of groups cannot be satisfied.
+    pub fn new(graph: &RelationGraph) -> Result<Model, Error> {
+        let names = graph.labels().iter().map(|label| label.name.clone()).collect::<Vec<_>>();
+        let one_of = graph.one_of().iter();
+        let one_of = one_of
+            .map(|group| OneOfGroup { name: group.name.clone(), labels: group.labels.clone() })
+            .collect::<Vec<_>>();
+        if !one_of.is_empty() && !crate::graph::closure::Logic::hard(graph).is_satisfiable()? {
+            return Err(Error::NoLegalState);
+        }
+        let bias = vec![0.0; graph.len()];
+        let mut model =
+            Model { names, bias, constant: 0.0, relations: Vec::new(), one_of, dense: None };
+        match graph.semantics() {
+            Semantics::Sparse => model.relations = sparse_relations(graph),
+            Semantics::Dense => match dense_forest(graph) {
+                Some(dense) => model.dense = Some(dense),
+                None => model.relations = dense_relations(graph)?,
+            },
+        }
+        Ok(model)
+    }
+
+    /// A model that is not a label graph: any pairwise costs.
+    ///
+    /// # Panics
+    /// When a relation names a label out of range, or `bias` has not an entry for each name.
+    pub fn from_parts(
+        names: Vec<String>,
+        bias: Vec<f64>,
+        constant: f64,
+        relations: Vec<Relation>,
+        one_of: Vec<OneOfGroup>,
+    ) -> Model {
+        assert_eq!(names.len(), bias.len(), "a bias for each label");
+        let in_range =
+            |relation: &Relation| relation.labels().iter().all(|label| label.index() < names.len());
+        assert!(relations.iter().all(in_range), "relations of labels that exist");
+        Model { names, bias, constant, relations, one_of, dense: None }
+    }
+}
+
+fn exclusion(labels: &[LabelId], cost: f64) -> Relation {
+    match *labels {
+        [a, b] => Relation::Exclusion { a, b, cost },
+        _ => Relation::Group { labels: labels.to_vec(), cost },
+    }
+}
+
+fn sparse_relations(graph: &RelationGraph) -> Vec<Relation> {
+    let hierarchy = graph.hierarchy().iter().map(|edge| Relation::Hierarchy {
+        parent: edge.parent,
+        child: edge.child,
+        cost: edge.strength.cost(),
+    });
+    let exclusions =
+        graph.exclusions().iter().map(|item| exclusion(&item.labels, item.strength.cost()));
+    let cost = graph.rule().map_or(0.0, |declared| declared.strength.cost());
+    let rule = graph.rule_sets().into_iter().map(|set| exclusion(&set, cost));
+    hierarchy.chain(exclusions).chain(rule).collect()
+}
+
+/// Dense semantics on a forest in which whole families exclude each other, or nothing does.
+fn dense_forest(graph: &RelationGraph) -> Option<DenseForest> {
+    let topology = graph.topology();
+    if !topology.is_forest() {
+        return None;
+    }
+    let n = graph.len();
+    let parent: Vec<Option<LabelId>> =
+        graph.ids().map(|id| topology.parents(id).first().copied()).collect();
+    let mut edge_cost = vec![0.0; n];
+    for edge in graph.hierarchy() {
+        edge_cost[edge.child.index()] = edge.strength.cost();
+    }
+    let mut family_cost = vec![0.0; n + 1];
+    if let Some(declared) = graph.rule() {
+        family_cost.fill(declared.strength.cost());
+        if declared.rule == ExclusionRule::Siblings {
+            family_cost[n] = 0.0;
+        }
+    }
+    for item in graph.exclusions() {
+        let above = parent[item.labels[0].index()];
+        let mut family: Vec<LabelId> = match above {
+            Some(above) => topology.children(above).to_vec(),
+            None => graph.roots().collect(),
+        };
+        family.sort_unstable();
+        if family != item.labels {
+            return None;
+        }
+        let slot = &mut family_cost[above.map_or(n, LabelId::index)];
+        *slot = slot.max(item.strength.cost());
+    }
+    Some(DenseForest { parent, edge_cost, family_cost })
+}
+
+/// Every implied pair, written out.
+fn dense_relations(graph: &RelationGraph) -> Result<Vec<Relation>, Error> {
+    let topology = graph.topology();
+    let n = graph.len();
+    let mut edge_cost = vec![f64::INFINITY; n];
+    for edge in graph.hierarchy() {
+        let slot = &mut edge_cost[edge.child.index()];
+        *slot = slot.min(edge.strength.cost());
+    }
+    let closure = |start: LabelId, down: bool| {
+        let mut found = vec![start];
+        let mut at = 0;
+        while at < found.len() {
+            let id = found[at];
+            at += 1;
+            let next = if down { topology.children(id) } else { topology.parents(id) };
+            for &other in next {
+                if !found.contains(&other) {
+                    found.push(other);
+                }
+            }
+        }
+        found
+    };
+    let mut relations = Vec::new();
+    for child in graph.ids() {
+        let above = closure(child, false).into_iter().skip(1);
+        relations.extend(above.map(|parent| Relation::Hierarchy {
+            parent,
+            child,
+            cost: edge_cost[child.index()],
+        }));
+    }
+    let below: Vec<Vec<LabelId>> = graph.ids().map(|id| closure(id, true)).collect();
+    let mut strongest: HashMap<(LabelId, LabelId), f64> = HashMap::new();
+    let rule = graph.rule().map_or(0.0, |declared| declared.strength.cost());
+    let declared = graph.exclusions().iter();
+    let sets = declared.map(|item| (item.labels.clone(), item.strength.cost()));
+    for (labels, cost) in sets.chain(graph.rule_sets().into_iter().map(|set| (set, rule))) {
+        for (at, a) in labels.iter().enumerate() {
+            for b in &labels[at + 1..] {
+                for &i in &below[a.index()] {
+                    for &j in below[b.index()].iter().filter(|&&j| j != i) {
+                        let slot = strongest.entry((i.min(j), i.max(j))).or_insert(0.0);
+                        *slot = slot.max(cost);
+                    }
+                }
+                if strongest.len() as u64 > MAX_PAIRS {
+                    return Err(Error::TooManyPairs {
+                        operation: "dense semantics on a graph that is not a forest of families",
+                        pairs: (n as u64) * (n as u64) / 2,
+                        limit: MAX_PAIRS,
+                        help: "use sparse semantics, or a hierarchy with one parent a label",
+                    });
+                }
+            }
+        }
+    }
+    let mut pairs: Vec<_> = strongest.into_iter().collect();
+    pairs.sort_by_key(|&(pair, _)| pair);
+    relations.extend(pairs.into_iter().map(|((a, b), cost)| Relation::Exclusion { a, b, cost }));
+    Ok(relations)
+}
+
+impl DenseForest {
+    /// What a state costs: O(on labels² · depth).
+    pub fn cost(&self, state: &[bool]) -> f64 {
+        let n = self.parent.len();
+        let path =
+            |label: usize| std::iter::successors(self.parent[label], |id| self.parent[id.index()]);
+        let on: Vec<usize> = (0..n).filter(|&label| state[label]).collect();
+        let mut cost = 0.0;
+        for (at, &label) in on.iter().enumerate() {
+            let off = path(label).filter(|id| !state[id.index()]).count();
+            if off > 0 {
+                cost += self.edge_cost[label] * off as f64;
+            }
+            let above: Vec<usize> =
+                std::iter::once(label).chain(path(label).map(LabelId::index)).collect();
+            for &other in &on[..at] {
+                let meets = std::iter::once(other)
+                    .chain(path(other).map(LabelId::index))
+                    .find(|id| above.contains(id));
+                let family = match meets {
+                    Some(id) if id == label || id == other => continue,
+                    Some(id) => id,
+                    None => n,
+                };
+                cost += self.family_cost[family];
+            }
+        }
+        cost
+    }
+}

@@ -1,0 +1,187 @@
+//! The Ising form: spins `y = 2x − 1`, `E(y) = Σ J_ab y_a y_b + Σ h_a y_a + offset`, `p ∝ exp(−E)`.
+//!
+//! With `u = w / 4`, an exclusion adds `+u` to `J_ab`, `h_a` and `h_b`; a hierarchy edge adds `−u` to
+//! `J`, **`−u` to `h` of the parent and `+u` to `h` of the child** (the paper's formula has these two
+//! swapped); a score adds `−ℓ/2` to `h`. The offset makes `E(y) = −log-weight` exactly.
+
+use std::collections::BTreeMap;
+
+use super::{Model, Relation};
+use crate::Error;
+use crate::graph::LabelId;
+
+/// Fields, couplings and offset of an Ising model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ising {
+    /// The names of the spins.
+    pub names: Vec<String>,
+    /// The field of each spin.
+    pub h: Vec<f64>,
+    /// Couplings `(a, b, J)` with `a < b`, each pair once, ascending.
+    pub j: Vec<(usize, usize, f64)>,
+    /// A constant energy.
+    pub offset: f64,
+}
+
+impl Ising {
+    /// The energy of spins, `true` for up.
+    ///
+    /// # Panics
+    /// When there is not a spin for each field.
+    pub fn energy(&self, spins: &[bool]) -> f64 {
+        let spin = |at: usize| if spins[at] { 1.0 } else { -1.0 };
+        let fields: f64 = self.h.iter().enumerate().map(|(at, h)| h * spin(at)).sum();
+        let couplings: f64 = self.j.iter().map(|&(a, b, j)| j * spin(a) * spin(b)).sum();
+        fields + couplings + self.offset
+    }
+
+    /// The same distribution as a [`Model`], for scores of zero.
+    pub fn to_model(&self) -> Model {
+        // J y_a y_b = 4J x_a x_b − 2J x_a − 2J x_b + J, and h y = 2h x − h.
+        let mut bias: Vec<f64> = self.h.iter().map(|h| -2.0 * h).collect();
+        let mut constant = self.h.iter().sum::<f64>() - self.offset;
+        let mut relations = Vec::with_capacity(self.j.len());
+        for &(a, b, j) in &self.j {
+            bias[a] += 2.0 * j;
+            bias[b] += 2.0 * j;
+            constant -= j;
+            let costs = [[0.0, 0.0], [0.0, 4.0 * j]];
+            relations.push(Relation::Pair { a: LabelId::from(a), b: LabelId::from(b), costs });
+        }
+        Model::from_parts(self.names.clone(), bias, constant, relations, Vec::new())
+    }
+}
+
+impl Model {
+    /// The Ising form under these scores.
+    ///
+    /// An Ising model knows no hard constraint: `hard` is the finite cost that stands for one. A
+    /// one-of group becomes `hard · (Σ x − 1)²`.
+    ///
+    /// # Errors
+    /// [`Error::HardIsing`] when the model has hard constraints and no cost is given for them.
+    ///
+    /// # Panics
+    /// When there is not a score for each label.
+    pub fn to_ising(&self, scores: &[f64], hard: Option<f64>) -> Result<Ising, Error> {
+        assert_eq!(scores.len(), self.len(), "a score for each label");
+        let finite = |cost: f64| match (cost == f64::INFINITY, hard) {
+            (false, _) => Ok(cost),
+            (true, Some(hard)) => Ok(hard),
+            (true, None) => Err(Error::HardIsing),
+        };
+        let mut sum = Quadratic { linear: vec![0.0; self.len()], ..Quadratic::default() };
+        sum.constant = -self.constant;
+        for (at, (score, bias)) in scores.iter().zip(&self.bias).enumerate() {
+            sum.linear[at] -= score + bias;
+        }
+        for relation in &self.relations {
+            match relation {
+                Relation::Hierarchy { parent, child, cost } => {
+                    let cost = finite(*cost)?;
+                    sum.linear[child.index()] += cost;
+                    sum.pair(parent.index(), child.index(), -cost);
+                }
+                Relation::Exclusion { a, b, cost } => {
+                    sum.pair(a.index(), b.index(), finite(*cost)?);
+                }
+                Relation::Group { labels, cost } => sum.all_pairs(labels, finite(*cost)?),
+                Relation::Pair { a, b, costs } => {
+                    let mut table = [[0.0; 2]; 2];
+                    for (row, given) in table.iter_mut().zip(costs) {
+                        for (cell, &cost) in row.iter_mut().zip(given) {
+                            *cell = finite(cost)?;
+                        }
+                    }
+                    let [[none, only_b], [only_a, both]] = table;
+                    sum.constant += none;
+                    sum.linear[a.index()] += only_a - none;
+                    sum.linear[b.index()] += only_b - none;
+                    sum.pair(a.index(), b.index(), both - only_a - only_b + none);
+                }
+            }
+        }
+        if let Some(dense) = &self.dense {
+            dense.add_to(&mut sum, finite)?;
+        }
+        for group in &self.one_of {
+            // (Σx − 1)² = 1 − Σx + 2 Σ_{a<b} x_a x_b.
+            let hard = finite(f64::INFINITY)?;
+            sum.constant += hard;
+            group.labels.iter().for_each(|id| sum.linear[id.index()] -= hard);
+            sum.all_pairs(&group.labels, 2.0 * hard);
+        }
+        Ok(sum.to_ising(self.names.clone()))
+    }
+}
+
+/// A polynomial of degree two in 0/1 variables.
+#[derive(Default)]
+pub(super) struct Quadratic {
+    constant: f64,
+    linear: Vec<f64>,
+    pairs: BTreeMap<(usize, usize), f64>,
+}
+
+impl Quadratic {
+    pub(super) fn pair(&mut self, a: usize, b: usize, value: f64) {
+        *self.pairs.entry((a.min(b), a.max(b))).or_insert(0.0) += value;
+    }
+
+    pub(super) fn linear(&mut self, a: usize, value: f64) {
+        self.linear[a] += value;
+    }
+
+    fn all_pairs(&mut self, labels: &[LabelId], value: f64) {
+        for (at, a) in labels.iter().enumerate() {
+            labels[at + 1..].iter().for_each(|b| self.pair(a.index(), b.index(), value));
+        }
+    }
+
+    fn to_ising(&self, names: Vec<String>) -> Ising {
+        let mut h: Vec<f64> = self.linear.iter().map(|value| value / 2.0).collect();
+        let mut offset = self.constant + h.iter().sum::<f64>();
+        let mut j = Vec::with_capacity(self.pairs.len());
+        for (&(a, b), value) in &self.pairs {
+            let quarter = value / 4.0;
+            h[a] += quarter;
+            h[b] += quarter;
+            offset += quarter;
+            j.push((a, b, quarter));
+        }
+        Ising { names, h, j, offset }
+    }
+}
+
+impl super::DenseForest {
+    /// Adds every implied pair.
+    fn add_to(
+        &self,
+        sum: &mut Quadratic,
+        finite: impl Fn(f64) -> Result<f64, Error>,
+    ) -> Result<(), Error> {
+        let n = self.parent.len();
+        let path = |label: usize| {
+            std::iter::successors(self.parent[label], |id| self.parent[id.index()])
+                .map(LabelId::index)
+        };
+        for label in 0..n {
+            for above in path(label) {
+                let cost = finite(self.edge_cost[label])?;
+                sum.linear(label, cost);
+                sum.pair(above, label, -cost);
+            }
+            let above: Vec<usize> = std::iter::once(label).chain(path(label)).collect();
+            for other in 0..label {
+                let mut meets = std::iter::once(other).chain(path(other));
+                let family = match meets.find(|id| above.contains(id)) {
+                    Some(id) if id == label || id == other => continue,
+                    Some(id) => id,
+                    None => n,
+                };
+                sum.pair(label, other, finite(self.family_cost[family])?);
+            }
+        }
+        Ok(())
+    }
+}
