@@ -1,0 +1,41 @@
+# Every command that people and CI run, cheapest first. `make test` is the README's test command.
+CARGO ?= cargo
+TOOLS := target/tools
+DENY := $(TOOLS)/bin/cargo-deny
+DENY_VERSION := 0.20.2
+
+.PHONY: test fmt clippy doc deny unit demo bench schema clean
+
+test: fmt clippy doc unit deny
+
+fmt:
+	$(CARGO) fmt --all --check
+
+clippy:
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+unit:
+	$(CARGO) test --workspace --locked
+
+# Licences, sources and bans; installs the tool once, into target/.
+deny: $(DENY)
+	PATH="$(abspath $(TOOLS)/bin):$$PATH" $(CARGO) deny --log-level error check bans licenses sources
+
+$(DENY):
+	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(TOOLS) --target-dir target/tools-build
+
+demo:
+	$(CARGO) run --release -- demo
+
+bench:
+	$(CARGO) run --release --locked -p phex-bench -- $(ARGS)
+
+# Rewrites the JSON schema of graph files after a change of their form.
+schema:
+	UPDATE_SCHEMA=1 $(CARGO) test -p phex-io schema
+
+clean:
+	$(CARGO) clean
