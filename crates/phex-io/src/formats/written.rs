@@ -18,7 +18,7 @@ pub(super) struct Label(pub(super) LabelItem);
 #[serde(deny_unknown_fields)]
 struct Titled {
     name: String,
-    title: Option<String>,
+    title: String,
 }
 
 impl<'de> Deserialize<'de> for Label {
@@ -37,10 +37,7 @@ impl<'de> Deserialize<'de> for Label {
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Label, A::Error> {
                 let Titled { name, title } = Titled::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Label(match title {
-                    Some(title) => LabelItem::Titled { name, title },
-                    None => LabelItem::Name(name),
-                }))
+                Ok(Label(LabelItem::Titled { name, title }))
             }
         }
         deserializer.deserialize_any(Either)
@@ -54,7 +51,7 @@ pub(super) struct Rule(pub(super) RuleItem);
 #[serde(deny_unknown_fields)]
 struct Strong {
     rule: ExclusionRule,
-    strength: Option<Strength>,
+    strength: Strength,
 }
 
 impl<'de> Deserialize<'de> for Rule {
@@ -75,10 +72,7 @@ impl<'de> Deserialize<'de> for Rule {
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Rule, A::Error> {
                 let Strong { rule, strength } =
                     Strong::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Rule(match strength {
-                    Some(strength) => RuleItem::Strong { rule, strength },
-                    None => RuleItem::Rule(rule),
-                }))
+                Ok(Rule(RuleItem::Strong { rule, strength }))
             }
         }
         deserializer.deserialize_any(Either)
