@@ -75,6 +75,10 @@ fn product_taxonomy() {
     assert_eq!(graph.roots().count(), 21);
     assert_eq!(graph.hierarchy().len(), 5595 - 21);
     assert!(graph_to_string(&graph, Format::Outline).is_ok());
+    // Casserole dishes are cookware. By indentation alone they would be under the line above.
+    let dishes = graph.id("3485").unwrap();
+    let parents = graph.topology().parents(dishes);
+    assert_eq!(graph.label(parents[0]).title.as_deref(), Some("Cookware"));
 }
 
 #[test]

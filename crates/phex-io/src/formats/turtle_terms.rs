@@ -59,7 +59,7 @@ pub(super) fn fact(triple: Triple) -> Option<Fact> {
         Term::NamedNode(node) => Node::Iri(node.into_string()),
         Term::BlankNode(node) => Node::Blank(node.into_string()),
         Term::Literal(literal) => return title(subject, predicate, &literal),
-        #[expect(unreachable_patterns, reason = "other crates may turn on terms of RDF 1.2")]
+        #[allow(unreachable_patterns, reason = "other crates may turn on terms of RDF 1.2")]
         _ => return None,
     };
     match predicate {
