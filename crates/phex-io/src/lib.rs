@@ -1,1 +1,40 @@
 //! Files of label-relation graphs.
+//!
+//! Taxonomies come as spreadsheets, ontologies, outlines and matrices. [`read_graph`] finds the
+//! [`Format`] of a file and fills a [`GraphBuilder`](phex::graph::GraphBuilder), in which every
+//! declaration knows its file and line, so that what the builder reports points at the text.
+//! [`ReadOptions`] names the other files that some formats need and sets limits: files from
+//! strangers are refused with an [`Error`] before they fill the memory. [`write_graph`] writes a
+//! [`RelationGraph`](phex::graph::RelationGraph) back.
+//!
+//! ```
+//! use phex_io::{Format, ReadOptions, graph_to_string, parse_graph};
+//!
+//! let csv = b"relation,a,b,strength\n\
+//!             hierarchy,animal,dog,u=0.5\n\
+//!             hierarchy,animal,cat,\n\
+//!             exclusion,dog,cat,\n";
+//! let builder = parse_graph(csv, "animals.csv", Format::Csv, &ReadOptions::default())?;
+//! let graph = builder.build()?;
+//! assert_eq!(graph.hierarchy()[0].place.to_string(), "animals.csv:2");
+//!
+//! let toml = graph_to_string(&graph, Format::Toml)?;
+//! assert!(toml.contains("strength = { u = 0.5 }"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `docs/formats.md` has an example of each format and says what becomes of what.
+
+mod error;
+mod format;
+mod formats;
+mod input;
+mod read;
+mod sink;
+mod text;
+mod write;
+
+pub use error::Error;
+pub use format::Format;
+pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
+pub use write::{graph_to_string, write_graph};

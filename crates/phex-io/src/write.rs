@@ -1,0 +1,123 @@
+//! Writing: a graph to text, and text to a file all at once.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use phex::graph::RelationGraph;
+
+use crate::formats::{dot, edges_write, hxg, json, outline, toml_write};
+use crate::input::is_standard;
+use crate::{Error, Format};
+
+/// Writes a graph to a file, or to standard output for `-`.
+///
+/// A file is replaced only once the new one is complete, so that no reader sees half of it and a
+/// full disk leaves the old one.
+///
+/// # Errors
+/// When the format cannot hold the graph or cannot be written, or the file cannot.
+pub fn write_graph(graph: &RelationGraph, path: &Path, format: Format) -> Result<(), Error> {
+    let text = graph_to_string(graph, format)?;
+    if is_standard(path) {
+        let failed = |source| Error::Write { path: String::from("<stdout>"), source };
+        let mut out = io::stdout().lock();
+        return out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed);
+    }
+    let failed = |source| Error::Write { path: path.display().to_string(), source };
+    replace(path, text.as_bytes()).map_err(failed)
+}
+
+/// The text of a graph.
+///
+/// ```
+/// use phex::graph::GraphBuilder;
+/// use phex_io::{Format, graph_to_string};
+///
+/// let mut builder = GraphBuilder::new();
+/// builder.hierarchy("animal", "dog", None);
+/// let text = graph_to_string(&builder.build()?, Format::Outline)?;
+/// assert_eq!(text, "animal\n  dog\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When the format cannot hold the graph or cannot be written.
+pub fn graph_to_string(graph: &RelationGraph, format: Format) -> Result<String, Error> {
+    match format {
+        Format::Toml => Ok(toml_write::write(graph)),
+        Format::Json => json::write(graph),
+        Format::Csv | Format::Tsv => edges_write::write(graph, format),
+        Format::Hxg => hxg::write(graph),
+        Format::Outline => outline::write(graph),
+        Format::Dot => Ok(dot::write(graph)),
+        Format::Obo | Format::Turtle | Format::WordNet | Format::Matrix => {
+            let path = String::from("the graph");
+            Err(Error::OneWay { path, format, only: "read" })
+        }
+    }
+}
+
+/// Writes a temporary file beside the target and moves it there.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A link keeps pointing at its target, and a device is written and not replaced.
+    let old = fs::metadata(path).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return fs::write(path, bytes);
+    }
+    let target = match old {
+        Some(_) => fs::canonicalize(path)?,
+        None => path.to_owned(),
+    };
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        // As for any new file: what the umask leaves, and not for the owner alone.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.prefix(".phex-").tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    if let Some(old) = old {
+        file.as_file().set_permissions(old.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(&target)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phex::graph::GraphBuilder;
+
+    #[test]
+    fn files_are_replaced_whole() {
+        let mut builder = GraphBuilder::new();
+        builder.hierarchy("a", "b", None);
+        let graph = builder.build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.txt");
+        fs::write(&path, "old").unwrap();
+        write_graph(&graph, &path, Format::Outline).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a\n  b\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+        let nowhere = folder.path().join("missing").join("g.toml");
+        let error = write_graph(&graph, &nowhere, Format::Toml).unwrap_err().to_string();
+        assert!(error.contains("g.toml: cannot be written"), "{error}");
+    }
+
+    #[test]
+    fn some_formats_are_read_only() {
+        let mut builder = GraphBuilder::new();
+        builder.label("a");
+        let graph = builder.build().unwrap();
+        for format in Format::ALL {
+            assert_eq!(graph_to_string(&graph, format).is_ok(), format.can_write(), "{format}");
+        }
+    }
+}
