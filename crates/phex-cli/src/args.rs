@@ -59,9 +59,12 @@ pub(crate) struct GraphInput {
     /// Names of the attributes, for a bare class × attribute matrix
     #[arg(long, value_name = "FILE")]
     pub(crate) columns: Option<PathBuf>,
-    /// Strength of a certain attribute, for a continuous matrix
-    #[arg(long, value_name = "STRENGTH", default_value = "u=1")]
-    pub(crate) scale: Strength,
+    /// Strength of a matrix: `u=1` for continuous ones and `hard` for binary ones unless given
+    #[arg(long, value_name = "STRENGTH")]
+    pub(crate) scale: Option<Strength>,
+    /// Add a one-of group `class` over the classes of a matrix
+    #[arg(long)]
+    pub(crate) one_of_classes: bool,
     /// Exclusion rule, where the file gives none
     #[arg(long, value_name = "RULE")]
     pub(crate) exclude: Option<Rule>,

@@ -8,7 +8,7 @@ use crate::args::GraphInput;
 
 /// The form named on the command line.
 pub(crate) fn format(name: Option<&str>) -> anyhow::Result<Option<Format>> {
-    Ok(name.map(str::parse).transpose()?)
+    name.map(|name| name.parse().map_err(anyhow::Error::msg)).transpose()
 }
 
 impl GraphInput {
@@ -21,6 +21,7 @@ impl GraphInput {
             rows: self.rows.clone(),
             columns: self.columns.clone(),
             matrix_scale: self.scale,
+            one_of_classes: self.one_of_classes,
             ..ReadOptions::default()
         };
         let mut builder = phex_io::read_graph(&self.path, &options)?;

@@ -30,11 +30,13 @@ pub enum Format {
     Matrix,
     /// Graphviz, written only.
     Dot,
+    /// A picture, written only.
+    Svg,
 }
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Format; 11] = [
+    pub const ALL: [Format; 12] = [
         Format::Toml,
         Format::Json,
         Format::Csv,
@@ -46,6 +48,7 @@ impl Format {
         Format::WordNet,
         Format::Matrix,
         Format::Dot,
+        Format::Svg,
     ];
 
     /// The name used on the command line.
@@ -62,18 +65,19 @@ impl Format {
             Format::WordNet => "wordnet",
             Format::Matrix => "matrix",
             Format::Dot => "dot",
+            Format::Svg => "svg",
         }
     }
 
     /// Whether graphs can be read from it.
     pub fn can_read(self) -> bool {
-        self != Format::Dot
+        !matches!(self, Format::Dot | Format::Svg)
     }
 
     /// Whether graphs can be written to it.
     pub fn can_write(self) -> bool {
-        use Format::{Csv, Dot, Hxg, Json, Outline, Toml, Tsv};
-        matches!(self, Toml | Json | Csv | Tsv | Hxg | Outline | Dot)
+        use Format::{Csv, Dot, Hxg, Json, Outline, Svg, Toml, Tsv};
+        matches!(self, Toml | Json | Csv | Tsv | Hxg | Outline | Dot | Svg)
     }
 
     /// The names of the formats that can be read, separated by commas.
@@ -112,6 +116,7 @@ impl Format {
             // N-Triples are Turtle.
             "ttl" | "turtle" | "nt" => Format::Turtle,
             "dot" | "gv" => Format::Dot,
+            "svg" => Format::Svg,
             _ => return None,
         })
     }

@@ -169,7 +169,7 @@ fn parse(
             wordnet::read(&source, &Source::decode(&bytes, &list)?, &mut sink)?;
         }
         Format::Matrix => read_matrix(&source, options, &mut sink)?,
-        Format::Dot => {
+        Format::Dot | Format::Svg => {
             return Err(Error::OneWay { path: name.to_owned(), format, only: "written" });
         }
     }

@@ -6,18 +6,31 @@ use std::path::Path;
 
 use phex::graph::RelationGraph;
 
-use crate::formats::{dot, edges_write, hxg, json, outline, toml_write};
+use crate::formats::{dot, edges_write, hxg, json, outline, svg, toml_write};
 use crate::input::is_standard;
 use crate::{Error, Format};
 
-/// Writes a graph to a file, or to standard output for `-`.
+/// Writes a graph to a file, or to standard output for `-`. Without a format the name of the file
+/// says it; standard output gets TOML.
 ///
 /// A file is replaced only once the new one is complete, so that no reader sees half of it and a
 /// full disk leaves the old one.
 ///
 /// # Errors
 /// When the format cannot hold the graph or cannot be written, or the file cannot.
-pub fn write_graph(graph: &RelationGraph, path: &Path, format: Format) -> Result<(), Error> {
+pub fn write_graph(
+    graph: &RelationGraph,
+    path: &Path,
+    format: Option<Format>,
+) -> Result<(), Error> {
+    let format = match format.or_else(|| Format::from_path(path)) {
+        Some(format) => format,
+        None if is_standard(path) => Format::Toml,
+        None => {
+            let known = Format::writable_names();
+            return Err(Error::UnknownFormat { path: path.display().to_string(), known });
+        }
+    };
     let text = graph_to_string(graph, format)?;
     if is_standard(path) {
         let failed = |source| Error::Write { path: String::from("<stdout>"), source };
@@ -51,6 +64,7 @@ pub fn graph_to_string(graph: &RelationGraph, format: Format) -> Result<String, 
         Format::Hxg => hxg::write(graph),
         Format::Outline => outline::write(graph),
         Format::Dot => Ok(dot::write(graph)),
+        Format::Svg => Ok(svg::write(graph)),
         Format::Obo | Format::Turtle | Format::WordNet | Format::Matrix => {
             let path = String::from("the graph");
             Err(Error::OneWay { path, format, only: "read" })
@@ -103,11 +117,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.txt");
         fs::write(&path, "old").unwrap();
-        write_graph(&graph, &path, Format::Outline).unwrap();
+        write_graph(&graph, &path, Some(Format::Outline)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "a\n  b\n");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
         let nowhere = folder.path().join("missing").join("g.toml");
-        let error = write_graph(&graph, &nowhere, Format::Toml).unwrap_err().to_string();
+        let error = write_graph(&graph, &nowhere, None).unwrap_err().to_string();
         assert!(error.contains("g.toml: cannot be written"), "{error}");
     }
 

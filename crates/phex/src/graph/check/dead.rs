@@ -26,10 +26,10 @@ pub(super) struct Dead {
 pub(super) fn dead_labels(graph: &RelationGraph, logic: &Logic) -> Vec<Dead> {
     let conflicted = conflicted_labels(logic);
     let mut prover = Prover::new(graph, logic);
-    let mut dead: Vec<Dead> = conflicted
-        .ones()
-        .map(|at| {
-            let label = LabelId::from(at);
+    // Parents first: the proof of a label may go through that of a parent.
+    let order = logic.topology().order().iter().filter(|label| conflicted.contains(label.index()));
+    let mut dead: Vec<Dead> = order
+        .map(|&label| {
             let finding = prover.finding(label, FindingKind::DeadLabel, "can never be on");
             Dead { label, by_ancestors: true, finding }
         })
@@ -64,6 +64,8 @@ pub(super) struct Prover<'g> {
     /// Rules are tried on any two ancestors, so that the shortest proof is found and not only one
     /// by a minimal pair. Only this rule can make ancestors of one label exclude each other.
     not_subsumed: bool,
+    /// The proofs so far.
+    proofs: HashMap<LabelId, Vec<Step>>,
 }
 
 impl<'g> Prover<'g> {
@@ -71,12 +73,13 @@ impl<'g> Prover<'g> {
         let rule_in_use = logic.sets().iter().any(|set| set.source == SetSource::Rule);
         let not_subsumed =
             graph.rule().is_some_and(|declared| declared.rule == ExclusionRule::NotSubsumed);
-        Prover { graph, logic, not_subsumed: rule_in_use && not_subsumed }
+        let not_subsumed = rule_in_use && not_subsumed;
+        Prover { graph, logic, not_subsumed, proofs: HashMap::new() }
     }
 
     /// "husky can never be on: husky is a dog, ..."
     pub(super) fn finding(&mut self, label: LabelId, kind: FindingKind, claim: &str) -> Finding {
-        let chain = self.shortest_proof(&[label]);
+        let chain = self.proof(label);
         let words: Vec<&str> = chain.iter().map(|step| step.text.as_str()).collect();
         let message = format!("{} {claim}: {}", self.graph.label(label), words.join(", "));
         let place = chain.first().map_or(&self.graph.label(label).place, |step| &step.place);
@@ -87,9 +90,28 @@ impl<'g> Prover<'g> {
             .place(&place)
     }
 
+    /// The shortest proof that a label is dead: through a parent that is (labels are asked parents
+    /// first), or two ways up from the label itself.
+    fn proof(&mut self, label: LabelId) -> Vec<Step> {
+        let parents = self.logic.topology().parents(label).iter();
+        let dead = parents.filter_map(|parent| Some((self.proofs.get(parent)?.len() + 1, *parent)));
+        let through = dead.min();
+        let direct = self.shortest_proof(&[label], through.map(|(length, _)| length));
+        let chain = match (direct, through) {
+            (Some(chain), _) => chain,
+            (None, Some((_, parent))) => {
+                let step = Step::is_a(self.graph, label, parent);
+                std::iter::once(step).chain(self.proofs[&parent].iter().cloned()).collect()
+            }
+            (None, None) => Vec::new(),
+        };
+        self.proofs.insert(label, chain.clone());
+        chain
+    }
+
     /// The shortest chain of relations that shows that these labels cannot be on together: the way
-    /// up to one label, an exclusion, the way up to the other.
-    pub(super) fn shortest_proof(&self, labels: &[LabelId]) -> Vec<Step> {
+    /// up to one label, an exclusion, the way up to the other. `None`: none is shorter than asked.
+    fn shortest_proof(&self, labels: &[LabelId], than: Option<usize>) -> Option<Vec<Step>> {
         let topology = self.logic.topology();
         // Breadth first: each label with its distance and the label below it.
         let mut reached: HashMap<LabelId, (usize, Option<LabelId>)> = HashMap::new();
@@ -109,21 +131,20 @@ impl<'g> Prover<'g> {
                 });
             }
         }
-        let mut best: Option<(usize, LabelId, LabelId)> = None;
+        let mut best: Option<(LabelId, LabelId)> = None;
+        let mut shortest = than.unwrap_or(usize::MAX);
         for (at, &a) in order.iter().enumerate() {
-            if best.is_some_and(|(shortest, ..)| reached[&a].0 >= shortest) {
+            if reached[&a].0 + 1 >= shortest {
                 break;
             }
             for &b in &order[..at] {
-                let length = reached[&a].0 + reached[&b].0;
-                if best.is_none_or(|(shortest, ..)| length < shortest) && self.exclusive(a, b) {
-                    best = Some((length, a, b));
+                let length = reached[&a].0 + reached[&b].0 + 1;
+                if length < shortest && self.exclusive(a, b) {
+                    (shortest, best) = (length, Some((a, b)));
                 }
             }
         }
-        let Some((_, first, second)) = best else {
-            return Vec::new();
-        };
+        let (first, second) = best?;
         let way_up = |mut label: LabelId| {
             let mut steps = Vec::new();
             while let Some(below) = reached[&label].1 {
@@ -136,7 +157,7 @@ impl<'g> Prover<'g> {
         let mut chain = way_up(first);
         chain.push(self.exclusion(first, second));
         chain.extend(way_up(second));
-        chain
+        Some(chain)
     }
 
     fn exclusive(&self, a: LabelId, b: LabelId) -> bool {
@@ -235,7 +256,8 @@ fn group_proof(
     let (message, chain) = match guilty.as_slice() {
         &[group] => {
             let members = &logic.groups()[group];
-            let chain = members.iter().flat_map(|&m| prover.shortest_proof(&[label, m])).collect();
+            let proofs = members.iter().filter_map(|&m| prover.shortest_proof(&[label, m], None));
+            let chain = proofs.flatten().collect();
             let group = &graph.one_of()[group].name;
             let message = format!(
                 "{subject} can never be on: it fits with none of the {} labels of the one-of group \

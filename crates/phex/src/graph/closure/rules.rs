@@ -111,12 +111,15 @@ impl<'t> RuleTest<'t> {
         }
     }
 
+    fn siblings(&self, a: LabelId, b: LabelId) -> bool {
+        let parents = self.topology.parents(b);
+        self.topology.parents(a).iter().any(|parent| parents.contains(parent))
+    }
+
     pub(super) fn exclusive(&self, a: LabelId, b: LabelId) -> bool {
-        let family = || {
-            let parents = self.topology.parents(b);
-            self.topology.parents(a).iter().any(|parent| parents.contains(parent))
-        };
-        a != b && (self.rule != ExclusionRule::Siblings || family()) && !self.compatible(a, b)
+        a != b
+            && (self.rule != ExclusionRule::Siblings || self.siblings(a, b))
+            && !self.compatible(a, b)
     }
 
     /// Whether the pair is exclusive and no other pair above it is. (Siblings: every pair counts.)
@@ -155,35 +158,46 @@ pub(super) fn minimal_sets(rule: ExclusionRule, topology: &Topology) -> Vec<Vec<
     let test = RuleTest::new(rule, topology);
     let mut sets = Vec::new();
     let mut pairs: BTreeSet<Pair> = BTreeSet::new();
+    let mut shared: HashSet<Pair> = HashSet::new();
     let ids = || (0..topology.len()).map(LabelId::from);
     if rule != ExclusionRule::Siblings {
         let roots: Vec<LabelId> = ids().filter(|&id| topology.parents(id).is_empty()).collect();
-        family(&test, &roots, |_| true, &mut sets, &mut pairs);
+        family(&test, &roots, |_| true, &mut sets, &mut pairs, &mut shared);
     }
     for parent in ids() {
         let only_child_of = |id: LabelId| topology.parents(id).len() == 1;
-        family(&test, topology.children(parent), only_child_of, &mut sets, &mut pairs);
+        let children = topology.children(parent);
+        family(&test, children, only_child_of, &mut sets, &mut pairs, &mut shared);
     }
     if rule == ExclusionRule::NoCommonDescendant {
         for (&parent, others) in &test.overlaps.partners {
             for &child in topology.children(parent) {
-                let minimal = others.iter().filter(|&&other| test.minimal(child, other));
+                // Siblings were seen with their family.
+                let minimal = others
+                    .iter()
+                    .filter(|&&other| !test.siblings(child, other) && test.minimal(child, other));
                 pairs.extend(minimal.map(|&other| ordered(child, other)));
             }
         }
     }
+    pairs.retain(|pair| !shared.contains(pair));
     sets.extend(pairs.into_iter().map(|(a, b)| vec![a, b]));
     sets
 }
 
-/// The minimal pairs among labels of one family: one set of those that are in no other family and
-/// overlap none of it, and the rest pair by pair.
+/// The minimal pairs among labels of one family: one set as large as it gets, and the rest pair by
+/// pair.
+///
+/// Labels that are in no other family and overlap none of this one are in the set without a look.
+/// The others join while they are minimal with all of it; a pair of labels of several parents may
+/// be in a set of another family already.
 fn family(
     test: &RuleTest<'_>,
     members: &[LabelId],
     plain: impl Fn(LabelId) -> bool,
     sets: &mut Vec<Vec<LabelId>>,
     pairs: &mut BTreeSet<Pair>,
+    shared: &mut HashSet<Pair>,
 ) {
     if members.len() < 2 {
         return;
@@ -191,23 +205,35 @@ fn family(
     let inside: HashSet<LabelId> = members.iter().copied().collect();
     let overlaps =
         |member| test.overlaps.partners(member).iter().any(|other| inside.contains(other));
-    let mut core: Vec<LabelId> = Vec::new();
-    let mut rest: Vec<LabelId> = Vec::new();
-    for &member in members {
-        let whole = plain(member) && !overlaps(member);
-        if whole { core.push(member) } else { rest.push(member) }
+    let (mut set, rest): (Vec<LabelId>, Vec<LabelId>) =
+        members.iter().partition(|&&member| plain(member) && !overlaps(member));
+    // The plain members have the same parents: what holds for two holds for all.
+    if set.len() > 1 && !test.minimal(set[0], set[1]) {
+        return;
     }
-    core.sort_unstable();
     for (at, &a) in rest.iter().enumerate() {
-        for &b in rest[at + 1..].iter().chain(&core) {
-            if test.minimal(a, b) {
-                pairs.insert(ordered(a, b));
-            }
+        let fresh: Vec<LabelId> = set
+            .iter()
+            .copied()
+            .filter(|&b| test.minimal(a, b) && !shared.contains(&ordered(a, b)))
+            .collect();
+        if fresh.len() == set.len() {
+            set.push(a);
+        } else {
+            pairs.extend(fresh.into_iter().map(|b| ordered(a, b)));
         }
+        // Members that did not join are still to be paired with each other.
+        let outside = rest[..at].iter().filter(|b| !set.contains(b));
+        let paired = outside.filter(|&&b| test.minimal(a, b)).map(|&b| ordered(a, b));
+        pairs.extend(paired.filter(|pair| !shared.contains(pair)).collect::<Vec<_>>());
     }
-    // The members of the core have the same parents: what holds for two holds for all.
-    if core.len() > 1 && test.minimal(core[0], core[1]) {
-        sets.push(core);
+    let in_set: Vec<LabelId> = rest.iter().copied().filter(|id| set.contains(id)).collect();
+    for (at, &a) in in_set.iter().enumerate() {
+        shared.extend(in_set[at + 1..].iter().map(|&b| ordered(a, b)));
+    }
+    if set.len() > 1 {
+        set.sort_unstable();
+        sets.push(set);
     }
 }
 

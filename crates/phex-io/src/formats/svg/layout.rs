@@ -56,7 +56,9 @@ impl Layout {
         let n = graph.len();
         let topology = graph.topology();
         let deepest = |id: LabelId| {
-            topology.parents(id).iter().copied().max_by_key(|&parent| topology.depth(parent))
+            // Of several the first: `max_by_key` keeps the last.
+            let parents = topology.parents(id).iter().rev().copied();
+            parents.max_by_key(|&parent| topology.depth(parent))
         };
         let hangs_below: Vec<Option<LabelId>> = graph.ids().map(deepest).collect();
         let mut below: Vec<Vec<LabelId>> = vec![Vec::new(); n];
@@ -65,9 +67,8 @@ impl Layout {
                 below[parent.index()].push(id);
             }
         }
-        let level = |id: LabelId| {
-            std::iter::successors(Some(id), |id| hangs_below[id.index()]).count() - 1
-        };
+        let level =
+            |id: LabelId| std::iter::successors(Some(id), |id| hangs_below[id.index()]).count() - 1;
         let widths: Vec<f64> = graph
             .ids()
             .map(|id| caption(graph, id).chars().count() as f64 * CHARACTER + 2.0 * PADDING)

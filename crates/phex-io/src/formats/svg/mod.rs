@@ -30,7 +30,7 @@ const ONE_OF_COLOURS: [(&str, &str); 6] = [
 ];
 
 /// The picture as SVG text.
-pub fn to_svg(graph: &RelationGraph) -> String {
+pub(crate) fn write(graph: &RelationGraph) -> String {
     let layout = Layout::new(graph, MARGIN, HEAD);
     let mut picture = Picture { graph, layout, out: String::new(), omitted: 0 };
     picture.hierarchy();
@@ -55,8 +55,11 @@ impl Picture<'_> {
             let class = if main { "is" } else { "is further" };
             let bend = ((to.x - from.right()) / 2.0).max(18.0);
             let (x1, y1, x2, y2) = (from.right(), from.middle(), to.x, to.middle());
-            let path =
-                format!("M{x1:.1} {y1:.1}C{:.1} {y1:.1} {:.1} {y2:.1} {x2:.1} {y2:.1}", x1 + bend, x2 - bend);
+            let path = format!(
+                "M{x1:.1} {y1:.1}C{:.1} {y1:.1} {:.1} {y2:.1} {x2:.1} {y2:.1}",
+                x1 + bend,
+                x2 - bend
+            );
             let about = format!(
                 "{} is a {}{}",
                 caption(self.graph, edge.child),
@@ -259,7 +262,9 @@ path{{fill:none;stroke-width:1.3}} .is{{stroke:#9aa5b1}} .further{{stroke:#3b78c
             entry(mark, &format!("one of: {}", group.name), 16.0);
         }
         entry(
-            String::from(r#"<g class="label dead"><rect y="-6" width="16" height="11" rx="3"/></g>"#),
+            String::from(
+                r#"<g class="label dead"><rect y="-6" width="16" height="11" rx="3"/></g>"#,
+            ),
             "can never be on",
             16.0,
         );
@@ -279,7 +284,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use phex::graph::{ExclusionRule, GraphBuilder};
 
-    use super::to_svg;
+    use super::write;
 
     #[test]
     fn a_picture_names_every_label_and_escapes() {
@@ -287,7 +292,7 @@ mod tests {
         builder.hierarchy("animal", "cat & <dog>", None).hierarchy("animal", "fish", None);
         builder.exclusion_rule(ExclusionRule::Siblings, None);
         builder.one_of_leaves("leaf");
-        let svg = to_svg(&builder.build().unwrap());
+        let svg = write(&builder.build().unwrap());
         assert!(svg.contains("cat &amp; &lt;dog&gt;</text>"), "{svg}");
         assert!(svg.contains("one of: leaf"));
         assert_eq!(svg.matches("class=\"ex\" d=\"M").count(), 2, "a bracket and its legend");
@@ -297,7 +302,7 @@ mod tests {
     fn dead_labels_are_struck_out() {
         let mut builder = GraphBuilder::new();
         builder.hierarchy("a", "c", None).hierarchy("b", "c", None).exclusion("a", "b", None);
-        let svg = to_svg(&builder.build().unwrap());
+        let svg = write(&builder.build().unwrap());
         assert!(svg.contains("c can never be on"));
     }
 }
