@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Check, show and transform label-relation graphs
     #[command(subcommand)]
-    Graph(GraphCommand),
+    Graph(Box<GraphCommand>),
     /// Run the main job on built-in data
     Demo(DemoCommand),
 }

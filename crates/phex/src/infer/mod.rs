@@ -4,6 +4,7 @@
 //! [`Posterior`]. Every engine passes the same conformance tests against brute force.
 
 mod block;
+#[allow(dead_code)] // The engine takes it in next.
 mod brute;
 mod posterior;
 
@@ -13,6 +14,7 @@ pub use posterior::{Posterior, RowStatus, Trust, Want};
 /// The buffers that a kernel fills for a block of rows. Kernels see finite scores only; they write
 /// every entry, and set `log_partition` to minus infinity where no state agrees with the evidence
 /// (the caller then overwrites the row).
+#[allow(dead_code)]
 pub(crate) struct Answers<'a, T> {
     /// Rows × labels.
     pub(crate) marginals: &'a mut [T],
@@ -26,6 +28,7 @@ pub(crate) struct Answers<'a, T> {
 
 /// Why an engine does not take a model.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(dead_code)]
 pub(crate) enum Unfit {
     /// The model has another shape; says which, naming labels.
     Shape(String),

@@ -1,0 +1,32 @@
+//! What the numbers were measured on.
+
+use serde::Serialize;
+
+/// The machine and the version.
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    processor: String,
+    cores: usize,
+    version: &'static str,
+}
+
+impl Machine {
+    pub(crate) fn here() -> Machine {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model =
+            info.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+        Machine {
+            processor: model.unwrap_or("unknown").to_owned(),
+            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+}
+
+/// The most memory that this process has used, in MiB; 0 where the system does not say.
+pub(crate) fn peak_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib: Option<f64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    kib.unwrap_or(0.0) / 1024.0
+}

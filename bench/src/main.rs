@@ -1,0 +1,26 @@
+//! Benchmarks: `make bench ARGS=graph`. Results go to standard output as a table and to
+//! `bench/results/` as JSON, with the machine that made them.
+
+mod graph;
+mod machine;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(about = "Benchmarks of phex")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check, sparsify and convert hierarchies of 1k, 10k and 100k labels
+    Graph(graph::GraphCommand),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().command {
+        Command::Graph(command) => graph::run(&command),
+    }
+}
