@@ -15,7 +15,7 @@ clippy:
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --lib --no-deps --locked
 
 unit:
 	$(CARGO) test --workspace --locked

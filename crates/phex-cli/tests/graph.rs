@@ -1,5 +1,7 @@
 //! `phex graph` as a user runs it: the real binary, a temporary folder each.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

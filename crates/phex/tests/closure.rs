@@ -1,5 +1,7 @@
 //! Closure, counting and enumeration against the brute-force oracle.
 
+#![allow(clippy::unwrap_used)]
+
 use phex::graph::closure::Logic;
 use phex::graph::{Exclusion, FindingKind, LabelId, RelationGraph};
 use phex::testkit::{Oracle, RandomGraph, Strengths};

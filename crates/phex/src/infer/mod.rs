@@ -1,6 +1,6 @@
 //! Inference: from a model and rows of scores to probabilities.
 //!
-//! A model is compiled once into an [`Engine`]; the engine runs on blocks of rows and returns a
+//! A model is compiled once into an engine; the engine runs on blocks of rows and returns a
 //! [`Posterior`]. Every engine passes the same conformance tests against brute force.
 
 mod block;

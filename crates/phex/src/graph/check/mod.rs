@@ -1,6 +1,6 @@
 //! Checks that explain themselves.
 //!
-//! [`resolve`] turns names into ids and finds what makes a graph unusable; [`run`] adds what can
+//! `resolve` turns names into ids and finds what makes a graph unusable; `run` adds what can
 //! be said of the graph that remains: labels that can never be on, with proofs and root causes,
 //! and warnings. Everything is reported in one run.
 
