@@ -1,6 +1,7 @@
 //! The errors of this crate.
 
 use crate::graph::Report;
+use crate::infer::Refusal;
 
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]
@@ -52,4 +53,30 @@ pub enum Error {
         "the model has hard constraints, which an Ising model cannot hold; give a finite cost for them"
     )]
     HardIsing,
+    /// No engine takes the model.
+    #[error("no exact engine takes the model within the budget:\n{}", refusals(refused))]
+    Unfit {
+        /// The engines that were tried, and why each does not take it.
+        refused: Vec<Refusal>,
+    },
+    /// Rows have another number of scores than the model has labels.
+    #[error("rows have {found} scores, but the model has {expected} labels")]
+    Columns {
+        /// The labels of the model.
+        expected: usize,
+        /// The scores of a row.
+        found: usize,
+    },
+    /// A score is not a number to compute with.
+    #[error("row {row}: the score of `{label}` is NaN or infinite")]
+    BadScore {
+        /// The row, counted from 0.
+        row: usize,
+        /// The label.
+        label: String,
+    },
+}
+
+fn refusals(refused: &[Refusal]) -> String {
+    refused.iter().map(|refusal| format!("  {refusal}")).collect::<Vec<_>>().join("\n")
 }

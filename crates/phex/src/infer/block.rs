@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// A number type of scores and probabilities: `f32` or `f64`.
 pub trait Scalar:
@@ -19,6 +19,7 @@ pub trait Scalar:
     + Div<Output = Self>
     + Neg<Output = Self>
     + AddAssign
+    + SubAssign
     + MulAssign
     + Sum
 {

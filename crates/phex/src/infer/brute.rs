@@ -12,9 +12,9 @@ pub(crate) const MAX_LABELS: usize = 20;
 #[derive(Debug)]
 pub(crate) struct Brute {
     states: Vec<(u32, f64)>,
-    /// `violations[state · relations + relation]`.
-    violations: Vec<f32>,
-    relations: usize,
+    /// `violations[state · terms + term]`.
+    violations: Vec<f64>,
+    terms: usize,
     labels: usize,
 }
 
@@ -37,7 +37,7 @@ impl Brute {
                 violations.extend(model.relations().iter().map(count));
             }
         }
-        Ok(Brute { states, violations, relations: model.relations().len(), labels: n })
+        Ok(Brute { states, violations, terms: model.terms(), labels: n })
     }
 
     pub(crate) fn operations(&self) -> f64 {
@@ -45,7 +45,7 @@ impl Brute {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        (self.states.len() * 16 + self.violations.len() * 4) as u64
+        (self.states.len() * 16 + self.violations.len() * 8) as u64
     }
 
     /// Log-weights of the states that agree with the evidence, with their positions.
@@ -78,7 +78,7 @@ impl Brute {
             answers.log_partition[row] =
                 if weights.is_empty() { f64::NEG_INFINITY } else { most + total.ln() };
             let mut marginals = vec![0.0; self.labels];
-            let mut expectations = vec![0.0; self.relations];
+            let mut expectations = vec![0.0; self.terms];
             for (at, weight) in weights {
                 let probability = (weight - most).exp() / total;
                 for (label, marginal) in marginals.iter_mut().enumerate() {
@@ -86,15 +86,15 @@ impl Brute {
                         *marginal += probability;
                     }
                 }
-                let violations = &self.violations[at * self.relations..(at + 1) * self.relations];
+                let violations = &self.violations[at * self.terms..(at + 1) * self.terms];
                 for (expectation, &count) in expectations.iter_mut().zip(violations) {
-                    *expectation += probability * f64::from(count);
+                    *expectation += probability * count;
                 }
             }
             let out = &mut answers.marginals[row * self.labels..(row + 1) * self.labels];
             out.iter_mut().zip(marginals).for_each(|(out, value)| *out = T::from_f64(value));
             if let Some(all) = &mut answers.expectations {
-                let out = &mut all[row * self.relations..(row + 1) * self.relations];
+                let out = &mut all[row * self.terms..(row + 1) * self.terms];
                 out.iter_mut().zip(expectations).for_each(|(out, value)| *out = T::from_f64(value));
             }
         }
@@ -120,15 +120,9 @@ impl Brute {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Option<Vec<bool>> {
         let weights = self.weights(block, row);
-        let most = weights.iter().map(|w| w.1).fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = weights.iter().map(|w| (w.1 - most).exp()).sum();
-        let mut left = uniform() * total;
-        let last = weights.len().checked_sub(1)?;
-        let chosen = weights.iter().position(|w| {
-            left -= (w.1 - most).exp();
-            left < 0.0
-        });
-        let bits = self.states[weights[chosen.unwrap_or(last)].0].0;
+        let log_weights: Vec<f64> = weights.iter().map(|w| w.1).collect();
+        let chosen = super::draw(&log_weights, uniform)?;
+        let bits = self.states[weights[chosen].0].0;
         Some((0..self.labels).map(|label| bits >> label & 1 == 1).collect())
     }
 }

@@ -6,7 +6,10 @@
 mod block;
 #[allow(dead_code)] // The engine takes it in next.
 mod brute;
+mod lanes;
 mod posterior;
+mod star;
+mod states;
 
 pub use block::{Block, Evidence, Scalar};
 pub use posterior::{Posterior, RowStatus, Trust, Want};
@@ -62,4 +65,20 @@ pub struct LabelSet {
     pub log_weight: f64,
     /// Whether each label is on.
     pub on: Vec<bool>,
+}
+
+/// Draws an index in proportion to `exp` of its log-weight; `None` when all weigh nothing.
+pub(crate) fn draw(log_weights: &[f64], uniform: &mut dyn FnMut() -> f64) -> Option<usize> {
+    let most = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY {
+        return None;
+    }
+    let total: f64 = log_weights.iter().map(|weight| (weight - most).exp()).sum();
+    let mut left = uniform() * total;
+    let found = log_weights.iter().position(|weight| {
+        left -= (weight - most).exp();
+        left < 0.0
+    });
+    // Rounding may leave a crumb: it belongs to the last index that weighs anything.
+    found.or_else(|| log_weights.iter().rposition(|&weight| weight > f64::NEG_INFINITY))
 }

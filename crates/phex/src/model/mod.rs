@@ -16,6 +16,7 @@
 
 mod build;
 mod ising;
+mod logic;
 
 use crate::graph::LabelId;
 
@@ -185,6 +186,12 @@ impl Model {
     /// Dense semantics on a forest, where the graph asks for it.
     pub fn dense(&self) -> Option<&DenseForest> {
         self.dense.as_ref()
+    }
+
+    /// How many terms have an expected number of violations: the relations, or for a dense forest
+    /// its labels and families (see [`DenseForest::violations`]).
+    pub fn terms(&self) -> usize {
+        if self.dense.is_some() { 2 * self.len() + 1 } else { self.relations.len() }
     }
 
     /// Whether no relation is soft.

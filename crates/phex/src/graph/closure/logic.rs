@@ -77,7 +77,7 @@ impl Logic {
         Logic::new(topology, sets, groups)
     }
 
-    pub(super) fn new(
+    pub(crate) fn new(
         topology: Topology,
         sets: Vec<ExclusiveSet>,
         groups: Vec<Vec<LabelId>>,

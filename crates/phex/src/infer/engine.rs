@@ -1,0 +1,260 @@
+//! The engine: a model compiled by one method, run on blocks of rows.
+
+use std::sync::Arc;
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rayon::prelude::*;
+
+use super::kernel::Kernel;
+use super::plan::{self, Options, Plan};
+use super::star::Pick;
+use super::{Answers, Block, LabelSet, Posterior, RowStatus, Trust, Want};
+use crate::Error;
+use crate::model::{Model, Relation};
+
+/// Rows that one thread takes at a time: enough for the lanes, few enough to share out.
+const CHUNK: usize = 64;
+
+/// A number type that engines run on: `f32` or `f64`.
+pub trait Number: Pick {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+/// A compiled model. Cheap to clone, safe to share between threads.
+///
+/// ```
+/// use phex::graph::{ExclusionRule, GraphBuilder};
+/// use phex::infer::{Block, Engine, Options, Want};
+/// use phex::model::Model;
+///
+/// let mut builder = GraphBuilder::new();
+/// builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+/// builder.exclusion_rule(ExclusionRule::Siblings, None);
+/// let engine = Engine::compile(Model::new(&builder.build()?)?, &Options::default())?;
+/// let posterior = engine.run(&Block::new(3, &[0.0, 2.0, -1.0]), Want::default())?;
+/// // A dog or a cat is an animal, and not both.
+/// let [animal, dog, cat] = posterior.row(0) else { unreachable!() };
+/// assert!(dog + cat <= animal + 1e-12);
+/// # Ok::<(), phex::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Engine {
+    model: Arc<Model>,
+    kernel: Arc<Kernel>,
+    plan: Arc<Plan>,
+}
+
+impl Engine {
+    /// Compiles a model.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] when the method does not take the model within the budget, or no exact
+    /// method does; it names the reason for each.
+    pub fn compile(model: impl Into<Arc<Model>>, options: &Options) -> Result<Engine, Error> {
+        let model = model.into();
+        let (kernel, plan) = plan::choose(&model, options)?;
+        Ok(Engine { model, kernel: Arc::new(kernel), plan: Arc::new(plan) })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Which method was chosen, why, and what it costs.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Answers for a block of rows. Rows are shared out over the threads of the current rayon pool;
+    /// the answers depend neither on their number nor on the other rows of the block.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] when the block has another number of labels than the model.
+    pub fn run<T: Number>(&self, block: &Block<'_, T>, want: Want) -> Result<Posterior<T>, Error> {
+        self.columns(block.labels())?;
+        let (n, rows) = (self.model.len(), block.rows());
+        let relations = self.model.terms();
+        let mut posterior = Posterior {
+            labels: n,
+            marginals: vec![T::ZERO; rows * n],
+            log_partition: vec![0.0; rows],
+            expectations: (want.expectations || want.entropy)
+                .then(|| vec![T::ZERO; rows * relations]),
+            entropy: None,
+            status: block_status(block),
+            trust: Vec::new(),
+        };
+        let mut error = vec![0.0; rows];
+        // Chunks of each buffer, zipped; a buffer that is not wanted gives empty chunks.
+        let mut none: Vec<&mut [T]> = Vec::new();
+        let expectations: Vec<&mut [T]> = match &mut posterior.expectations {
+            Some(all) if relations > 0 => all.chunks_mut(CHUNK * relations).collect(),
+            _ => {
+                none.resize_with(rows.div_ceil(CHUNK), Default::default);
+                none
+            }
+        };
+        let wanted = posterior_wants(want);
+        posterior
+            .marginals
+            .par_chunks_mut(CHUNK * n)
+            .zip(posterior.log_partition.par_chunks_mut(CHUNK))
+            .zip(error.par_chunks_mut(CHUNK))
+            .zip(expectations.into_par_iter())
+            .enumerate()
+            .for_each(|(chunk, (((marginals, log_partition), error), expectations))| {
+                let first = chunk * CHUNK;
+                let part = block.slice(first..(first + CHUNK).min(rows));
+                let status = &posterior.status[first..first + part.rows()];
+                let expectations = wanted.then_some(expectations);
+                let mut answers = Answers { marginals, log_partition, expectations, error };
+                self.run_chunk(&part, status, &mut answers);
+            });
+        for row in 0..rows {
+            self.finish_row(&mut posterior, row);
+        }
+        let trust = |e: f64| if e == 0.0 { Trust::Exact } else { Trust::Certified(e) };
+        posterior.trust = error.into_iter().map(trust).collect();
+        if want.entropy {
+            posterior.entropy = Some(self.entropy(block, &posterior));
+        }
+        Ok(posterior)
+    }
+
+    /// Runs the kernel, with scores of zero in place of those of bad rows.
+    fn run_chunk<T: Number>(
+        &self,
+        part: &Block<'_, T>,
+        status: &[RowStatus],
+        answers: &mut Answers<'_, T>,
+    ) {
+        if status.iter().all(|status| *status == RowStatus::Answered) {
+            return self.kernel.run(part, answers);
+        }
+        let n = part.labels();
+        let mut scores = part.scores.to_vec();
+        for (row, status) in status.iter().enumerate() {
+            if *status != RowStatus::Answered {
+                scores[row * n..(row + 1) * n].fill(T::ZERO);
+            }
+        }
+        self.kernel.run(&Block { scores: &scores, ..*part }, answers);
+    }
+
+    /// Rows without an answer become NaN.
+    fn finish_row<T: Number>(&self, posterior: &mut Posterior<T>, row: usize) {
+        let impossible = posterior.log_partition[row] == f64::NEG_INFINITY;
+        if posterior.status[row] == RowStatus::Answered && !impossible {
+            return;
+        }
+        if posterior.status[row] == RowStatus::Answered {
+            posterior.status[row] = RowStatus::Impossible;
+        } else {
+            posterior.log_partition[row] = f64::NAN;
+        }
+        let (n, relations) = (self.model.len(), self.model.terms());
+        posterior.marginals[row * n..(row + 1) * n].fill(<T as super::Scalar>::NAN);
+        if let Some(all) = &mut posterior.expectations {
+            all[row * relations..(row + 1) * relations].fill(<T as super::Scalar>::NAN);
+        }
+    }
+
+    /// `H = log Z − Σ θ E[x] + Σ w E[v]`, with evidence over the states that agree with it.
+    fn entropy<T: Number>(&self, block: &Block<'_, T>, posterior: &Posterior<T>) -> Vec<f64> {
+        let terms = self.model.terms();
+        let expectations = posterior.expectations.as_deref().unwrap_or(&[]);
+        let row_entropy = |row: usize| {
+            let marginals = posterior.row(row);
+            let scores = block.row(row).iter().zip(self.model.bias()).zip(marginals);
+            let score: f64 = scores.map(|((s, b), p)| (s.to_f64() + b) * p.to_f64()).sum();
+            let violations = &expectations[row * terms..(row + 1) * terms];
+            let cost = self.mean_cost(marginals, violations);
+            posterior.log_partition[row] - self.model.constant() - score + cost
+        };
+        (0..posterior.rows()).map(row_entropy).collect()
+    }
+
+    /// The expected cost of all terms; hard ones cost nothing, for they are never violated.
+    fn mean_cost<T: Number>(&self, marginals: &[T], violations: &[T]) -> f64 {
+        let term = |cost: f64, violations: f64| {
+            if violations == 0.0 || cost == f64::INFINITY { 0.0 } else { cost * violations }
+        };
+        if let Some(dense) = self.model.dense() {
+            let costs = dense.edge_cost.iter().chain(&dense.family_cost);
+            return costs.zip(violations).map(|(cost, v)| term(*cost, v.to_f64())).sum();
+        }
+        let relation = |(relation, violations): (&Relation, &T)| match relation {
+            Relation::Hierarchy { cost, .. }
+            | Relation::Exclusion { cost, .. }
+            | Relation::Group { cost, .. } => term(*cost, violations.to_f64()),
+            Relation::Pair { a, b, costs } => {
+                let (a, b) = (marginals[a.index()].to_f64(), marginals[b.index()].to_f64());
+                let both = violations.to_f64();
+                let cells = [[1.0 - a - b + both, b - both], [a - both, both]];
+                let cells = cells.iter().flatten().zip(costs.iter().flatten());
+                cells.map(|(p, cost)| term(*cost, *p)).sum()
+            }
+        };
+        self.model.relations().iter().zip(violations).map(relation).sum()
+    }
+
+    /// The `k` most probable label sets of a row, best first: the first is the MAP answer. Empty
+    /// when no state agrees with the evidence.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] on another number of labels; [`Error::BadScore`] on a NaN or infinite
+    /// score; [`Error::Unfit`] when the engine cannot answer and no other exact one can.
+    pub fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Result<Vec<LabelSet>, Error> {
+        self.columns(block.labels())?;
+        self.finite(block, row)?;
+        self.kernel.best(&self.model, block, row, k)
+    }
+
+    /// Label sets drawn from the distribution of a row, exactly. Empty when no state agrees with
+    /// the evidence. The same seed and row draw the same sets.
+    ///
+    /// # Errors
+    /// As [`Engine::best`].
+    pub fn sample(
+        &self,
+        block: &Block<'_, f64>,
+        row: usize,
+        count: usize,
+        seed: u64,
+    ) -> Result<Vec<Vec<bool>>, Error> {
+        self.columns(block.labels())?;
+        self.finite(block, row)?;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut uniform = move || random.random::<f64>();
+        self.kernel.sample(&self.model, block, row, count, &mut uniform)
+    }
+
+    fn columns(&self, found: usize) -> Result<(), Error> {
+        let expected = self.model.len();
+        if found == expected { Ok(()) } else { Err(Error::Columns { expected, found }) }
+    }
+
+    fn finite(&self, block: &Block<'_, f64>, row: usize) -> Result<(), Error> {
+        match block.row(row).iter().position(|score| !score.is_finite()) {
+            None => Ok(()),
+            Some(at) => Err(Error::BadScore { row, label: self.model.names()[at].clone() }),
+        }
+    }
+}
+
+fn posterior_wants(want: Want) -> bool {
+    want.expectations || want.entropy
+}
+
+fn block_status<T: Number>(block: &Block<'_, T>) -> Vec<RowStatus> {
+    let bad = |row: usize| {
+        let scores = block.row(row).iter();
+        scores.enumerate().find(|(_, score)| !super::Scalar::is_finite(**score)).map(|(at, _)| at)
+    };
+    (0..block.rows())
+        .map(|row| bad(row).map_or(RowStatus::Answered, |label| RowStatus::BadScore { label }))
+        .collect()
+}

@@ -1,0 +1,180 @@
+//! The compiled forms behind an engine, one interface.
+
+use std::sync::OnceLock;
+
+use super::brute::Brute;
+use super::count::Count;
+use super::engine::Number;
+use super::family::Family;
+use super::junction::Junction;
+use super::plan::{Method, Refusal};
+use super::star::Star;
+use super::states::States;
+use super::subsets::Subsets;
+use super::{Answers, Block, Budget, LabelSet, Unfit};
+use crate::Error;
+use crate::model::Model;
+
+/// A model compiled by one method.
+#[derive(Debug)]
+pub(super) enum Kernel {
+    Brute(Brute),
+    States(States),
+    Star(Star),
+    /// The junction tree of the same model answers for best sets and samples; made when asked.
+    Family(Box<Family>, OnceLock<Result<Junction, Unfit>>),
+    Count(Count),
+    Junction(Box<Junction>),
+    Subsets(Subsets),
+}
+
+impl Kernel {
+    pub(super) fn family(family: Family) -> Kernel {
+        Kernel::Family(Box::new(family), OnceLock::new())
+    }
+
+    pub(super) fn junction(junction: Junction) -> Kernel {
+        Kernel::Junction(Box::new(junction))
+    }
+
+    pub(super) fn method(&self) -> Method {
+        match self {
+            Kernel::Brute(_) => Method::Brute,
+            Kernel::States(_) => Method::States,
+            Kernel::Star(_) => Method::Star,
+            Kernel::Family(..) => Method::Family,
+            Kernel::Count(_) => Method::Count,
+            Kernel::Junction(_) => Method::Junction,
+            Kernel::Subsets(_) => Method::Subsets,
+        }
+    }
+
+    /// Why `auto` took this one.
+    pub(super) fn reason(&self) -> String {
+        String::from(match self {
+            Kernel::Brute(_) => "the model is small and nothing else takes it",
+            Kernel::States(_) => "the model is hard and has few legal states",
+            Kernel::Star(_) => "one one-of group of classes with independent attributes",
+            Kernel::Family(..) => "a forest whose exclusions are between siblings",
+            Kernel::Count(_) => "dense semantics on a forest",
+            Kernel::Junction(_) => "no special shape, and narrow enough for a junction tree",
+            Kernel::Subsets(_) => "classes and attributes without a one-of group",
+        })
+    }
+
+    pub(super) fn is_exact(&self) -> bool {
+        match self {
+            Kernel::Family(family, _) => family.is_exact(),
+            Kernel::Count(count) => count.is_exact(),
+            Kernel::Subsets(_) => false,
+            _ => true,
+        }
+    }
+
+    pub(super) fn operations(&self) -> f64 {
+        match self {
+            Kernel::Brute(kernel) => kernel.operations(),
+            Kernel::States(kernel) => kernel.operations(),
+            Kernel::Star(kernel) => kernel.operations(),
+            Kernel::Family(kernel, _) => kernel.operations(),
+            Kernel::Count(kernel) => kernel.operations(),
+            Kernel::Junction(kernel) => kernel.operations(),
+            Kernel::Subsets(kernel) => kernel.operations(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Kernel::Brute(kernel) => kernel.bytes(),
+            Kernel::States(kernel) => kernel.bytes(),
+            Kernel::Star(kernel) => kernel.bytes(),
+            Kernel::Family(kernel, _) => kernel.bytes(),
+            Kernel::Count(kernel) => kernel.bytes(),
+            Kernel::Junction(kernel) => kernel.bytes(),
+            Kernel::Subsets(kernel) => kernel.bytes(),
+        }
+    }
+
+    pub(super) fn width(&self) -> Option<usize> {
+        match self {
+            Kernel::Junction(junction) => Some(junction.width()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn states(&self) -> Option<u64> {
+        match self {
+            Kernel::Junction(junction) => Some(junction.states() as u64),
+            Kernel::States(states) => Some(states.len() as u64),
+            _ => None,
+        }
+    }
+
+    pub(super) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
+        match self {
+            Kernel::Brute(kernel) => kernel.run(block, answers),
+            Kernel::States(kernel) => kernel.run(block, answers),
+            Kernel::Star(kernel) => kernel.run(block, answers),
+            Kernel::Family(kernel, _) => kernel.run(block, answers),
+            Kernel::Count(kernel) => kernel.run(block, answers),
+            Kernel::Junction(kernel) => kernel.run(block, answers),
+            Kernel::Subsets(kernel) => kernel.run(block, answers),
+        }
+    }
+
+    pub(super) fn best(
+        &self,
+        model: &Model,
+        block: &Block<'_, f64>,
+        row: usize,
+        k: usize,
+    ) -> Result<Vec<LabelSet>, Error> {
+        Ok(match self {
+            Kernel::Brute(kernel) => kernel.best(block, row, k),
+            Kernel::States(kernel) => kernel.best(block, row, k),
+            Kernel::Star(kernel) => kernel.best(block, row, k),
+            Kernel::Family(_, tree) => junction_of(model, tree)?.best(block, row, k),
+            Kernel::Count(kernel) => kernel.best(block, row, k),
+            Kernel::Junction(kernel) => kernel.best(block, row, k),
+            Kernel::Subsets(kernel) => kernel.best(block, row, k),
+        })
+    }
+
+    pub(super) fn sample(
+        &self,
+        model: &Model,
+        block: &Block<'_, f64>,
+        row: usize,
+        count: usize,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Vec<Vec<bool>>, Error> {
+        let one_by_one = |draw: &mut dyn FnMut(&mut dyn FnMut() -> f64) -> Option<Vec<bool>>,
+                          uniform: &mut dyn FnMut() -> f64| {
+            (0..count).map_while(|_| draw(uniform)).collect()
+        };
+        Ok(match self {
+            Kernel::Brute(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
+            Kernel::States(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
+            Kernel::Star(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
+            Kernel::Family(_, tree) => junction_of(model, tree)?.sample(block, row, count, uniform),
+            Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
+            Kernel::Junction(kernel) => kernel.sample(block, row, count, uniform),
+            Kernel::Subsets(kernel) => kernel.sample(block, row, count, uniform),
+        })
+    }
+}
+
+/// The junction tree of a model that another engine runs.
+fn junction_of<'k>(
+    model: &Model,
+    tree: &'k OnceLock<Result<Junction, Unfit>>,
+) -> Result<&'k Junction, Error> {
+    let tree = tree.get_or_init(|| Junction::compile(model, &Budget::default(), 1, 0));
+    tree.as_ref().map_err(|unfit| {
+        let why = match unfit {
+            Unfit::Shape(why) => why.clone(),
+            Unfit::Budget { needs } => format!("over budget: {needs}"),
+        };
+        Error::Unfit { refused: vec![Refusal { method: Method::Junction, why }] }
+    })
+}

@@ -1,0 +1,490 @@
+//! `star`: one one-of group of classes × attributes, in closed form (zero-shot graphs).
+//!
+//! With class `c` on, attribute `a` costs `off[c][a]` when off and `on[c][a]` when on, and the
+//! attributes are independent:
+//!
+//! ```text
+//! l(c, a) = log( exp(−off) + exp(ℓ_a − on) )
+//! p(c) ∝ exp( ℓ_c − own_c + Σ_a l(c, a) ),   p(x_a = 1) = Σ_c p(c) exp(ℓ_a − on − l(c, a))
+//! ```
+//!
+//! Where the costs take few values (constant strengths: two kinds of cell), `l` depends on the
+//! kind alone and both sums are matrix products with 0/1 matrices: O(A · kinds) functions and two
+//! products of C × A a row. Else every cell is computed: O(C · A) functions. Any finite score is
+//! safe: `l` is a log-sum-exp of two terms.
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, LinalgScalar};
+
+use super::{Answers, Block, Evidence, LabelSet, Scalar, Unfit};
+use crate::graph::LabelId;
+use crate::model::{Model, Relation};
+
+/// Above this many kinds of cell the products cost more than the cells.
+const MAX_KINDS: usize = 8;
+
+/// Classes, attributes and what they cost each other.
+#[derive(Debug)]
+pub(crate) struct Star {
+    classes: Vec<LabelId>,
+    attributes: Vec<LabelId>,
+    /// What a class costs by itself.
+    own: Vec<f64>,
+    /// Costs of each kind of cell: attribute off, attribute on.
+    kinds: Vec<[f64; 2]>,
+    /// The kind of each cell, class after class.
+    kind_of: Vec<u32>,
+    /// For each kind but the first, the 0/1 matrix of its cells, classes × attributes.
+    masks: Vec<(Array2<f32>, Array2<f64>)>,
+    bias: Vec<f64>,
+    constant: f64,
+    relations: Vec<Relation>,
+    labels: usize,
+}
+
+/// A pair of 0/1 matrices in both number types; picks the one of `T`.
+pub(crate) trait Pick: Scalar + LinalgScalar {
+    /// The matrix of this type.
+    fn pick(masks: &(Array2<f32>, Array2<f64>)) -> ArrayView2<'_, Self>;
+}
+
+impl Pick for f32 {
+    fn pick(masks: &(Array2<f32>, Array2<f64>)) -> ArrayView2<'_, f32> {
+        masks.0.view()
+    }
+}
+
+impl Pick for f64 {
+    fn pick(masks: &(Array2<f32>, Array2<f64>)) -> ArrayView2<'_, f64> {
+        masks.1.view()
+    }
+}
+
+impl Star {
+    pub(crate) fn compile(model: &Model) -> Result<Star, Unfit> {
+        let shape = |text: String| Err(Unfit::Shape(text));
+        if model.dense().is_some() {
+            return shape(String::from("the semantics are dense"));
+        }
+        let [group] = model.one_of() else {
+            return shape(format!("{} one-of groups are not one", model.one_of().len()));
+        };
+        let n = model.len();
+        let classes = group.labels.clone();
+        let mut class_of = vec![None; n];
+        classes.iter().enumerate().for_each(|(at, id)| class_of[id.index()] = Some(at));
+        let attributes: Vec<LabelId> =
+            (0..n).filter(|&id| class_of[id].is_none()).map(LabelId::from).collect();
+        let mut attribute_of = vec![None; n];
+        attributes.iter().enumerate().for_each(|(at, id)| attribute_of[id.index()] = Some(at));
+
+        let (c_count, a_count) = (classes.len(), attributes.len());
+        let mut own = vec![0.0; c_count];
+        let mut costs = vec![[0.0f64; 2]; c_count * a_count];
+        // Costs of an attribute on or off while a class is off, to be charged to all others.
+        let mut while_off: Vec<(usize, usize, [f64; 2])> = Vec::new();
+        for relation in model.relations() {
+            let labels = relation.labels();
+            let inside = labels.iter().filter(|id| class_of[id.index()].is_some()).count();
+            if inside == labels.len() {
+                for (class, own) in own.iter_mut().enumerate() {
+                    *own += relation.cost(|id| id == classes[class]);
+                }
+                continue;
+            }
+            let pair = match labels.as_slice() {
+                &[x, y] if inside == 1 && class_of[x.index()].is_some() => Some((x, y)),
+                &[x, y] if inside == 1 => Some((y, x)),
+                _ => None,
+            };
+            let Some((class, attribute)) = pair else {
+                let names: Vec<&str> =
+                    labels.iter().take(3).map(|id| model.names()[id.index()].as_str()).collect();
+                return shape(format!("a relation of `{}` is not of a class and an attribute", names.join("`, `")));
+            };
+            let (Some(c), Some(a)) = (class_of[class.index()], attribute_of[attribute.index()])
+            else {
+                continue;
+            };
+            let cost = |class_on: bool, attribute_on: bool| {
+                relation.cost(|id| if id == class { class_on } else { attribute_on })
+            };
+            let cell = &mut costs[c * a_count + a];
+            cell[0] += cost(true, false);
+            cell[1] += cost(true, true);
+            let off = [cost(false, false), cost(false, true)];
+            if off != [0.0, 0.0] {
+                while_off.push((c, a, off));
+            }
+        }
+        for (c, a, off) in while_off {
+            for other in (0..c_count).filter(|&other| other != c) {
+                let cell = &mut costs[other * a_count + a];
+                cell[0] += off[0];
+                cell[1] += off[1];
+            }
+        }
+        // A class with an attribute that can be neither on nor off is impossible.
+        for c in 0..c_count {
+            for cell in &mut costs[c * a_count..(c + 1) * a_count] {
+                if *cell == [f64::INFINITY, f64::INFINITY] {
+                    own[c] = f64::INFINITY;
+                    *cell = [0.0, 0.0];
+                }
+            }
+        }
+        let (kinds, kind_of) = kinds(&costs);
+        let masks = if kinds.len() <= MAX_KINDS {
+            let mask = |kind: u32| {
+                let shape = (c_count, a_count);
+                let cell = |(c, a)| kind_of[c * a_count + a] == kind;
+                (
+                    Array2::from_shape_fn(shape, |at| f32::from(u8::from(cell(at)))),
+                    Array2::from_shape_fn(shape, |at| f64::from(u8::from(cell(at)))),
+                )
+            };
+            (1..kinds.len() as u32).map(mask).collect()
+        } else {
+            Vec::new()
+        };
+        Ok(Star {
+            classes,
+            attributes,
+            own,
+            kinds,
+            kind_of,
+            masks,
+            bias: model.bias().to_vec(),
+            constant: model.constant(),
+            relations: model.relations().to_vec(),
+            labels: n,
+        })
+    }
+
+    pub(crate) fn operations(&self) -> f64 {
+        let (c, a) = (self.classes.len() as f64, self.attributes.len() as f64);
+        let (kinds, products) = (self.kinds.len() as f64, self.masks.len() as f64);
+        if self.by_cells() { 25.0 * c * a } else { 25.0 * a * kinds + 4.0 * products * c * a }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.kind_of.len() * 4 + self.masks.len() * self.kind_of.len() * 12) as u64
+    }
+
+    fn by_cells(&self) -> bool {
+        self.kinds.len() > MAX_KINDS
+    }
+
+    pub(crate) fn run<T: Pick>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
+        answers.error.fill(0.0);
+        if self.by_cells() || block.evidence.is_some() || answers.expectations.is_some() {
+            (0..block.rows()).for_each(|row| self.run_row(block, row, answers));
+            return;
+        }
+        self.run_products(block, answers);
+    }
+
+    /// All rows by matrix products.
+    fn run_products<T: Pick>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
+        let (rows, a_count, c_count) = (block.rows(), self.attributes.len(), self.classes.len());
+        let kinds = self.kinds.len();
+        // Per kind: l(kind, a), then p(x_a = 1 | kind).
+        let mut level = vec![Array2::<T>::zeros((rows, a_count)); kinds];
+        let mut given = vec![Array2::<T>::zeros((rows, a_count)); kinds];
+        let mut base = vec![0.0f64; rows];
+        for row in 0..rows {
+            let scores = block.row(row);
+            for (at, id) in self.attributes.iter().enumerate() {
+                let score = scores[id.index()] + T::from_f64(self.bias[id.index()]);
+                for (kind, &[off, on]) in self.kinds.iter().enumerate() {
+                    let (l, p) = cell(score, T::from_f64(off), T::from_f64(on));
+                    level[kind][(row, at)] = l;
+                    given[kind][(row, at)] = p;
+                }
+                base[row] += level[0][(row, at)].to_f64();
+            }
+        }
+        let (first, rest) = level.split_at_mut(1);
+        let mut logits = Array2::<T>::zeros((rows, c_count));
+        for (difference, masks) in rest.iter_mut().zip(&self.masks) {
+            *difference -= &first[0];
+            general_mat_mul(T::one(), difference, &T::pick(masks).t(), T::one(), &mut logits);
+        }
+        for row in 0..rows {
+            let scores = block.row(row);
+            let mut most = T::NEG_INFINITY;
+            for (at, id) in self.classes.iter().enumerate() {
+                let own = T::from_f64(self.bias[id.index()] - self.own[at]);
+                let logit = &mut logits[(row, at)];
+                *logit += scores[id.index()] + own;
+                most = Scalar::max(most, *logit);
+            }
+            let total = softmax(logits.row_mut(row).as_slice_mut().unwrap_or(&mut []), most);
+            answers.log_partition[row] = if total > 0.0 {
+                self.constant + base[row] + most.to_f64() + total.ln()
+            } else {
+                f64::NEG_INFINITY
+            };
+        }
+        self.finish_products(&logits, &mut given, answers);
+    }
+
+    /// Marginals from class probabilities and conditional attribute probabilities.
+    fn finish_products<T: Pick>(
+        &self,
+        classes: &Array2<T>,
+        given: &mut [Array2<T>],
+        answers: &mut Answers<'_, T>,
+    ) {
+        let shape = given[0].raw_dim();
+        let mut sum = Array2::<T>::zeros(shape);
+        let mut share = Array2::<T>::zeros(shape);
+        let (first, rest) = given.split_at_mut(1);
+        for (conditional, masks) in rest.iter_mut().zip(&self.masks) {
+            general_mat_mul(T::one(), classes, &T::pick(masks), T::zero(), &mut share);
+            // Kinds share the classes out: what is not of this kind stays with the first.
+            *conditional -= &first[0];
+            *conditional *= &share;
+            sum += &*conditional;
+        }
+        sum += &first[0];
+        let rows = classes.nrows();
+        let out = ArrayViewMut2::from_shape((rows, self.labels), &mut *answers.marginals);
+        let Ok(mut out) = out else { return };
+        for row in 0..rows {
+            for (at, id) in self.classes.iter().enumerate() {
+                out[(row, id.index())] = classes[(row, at)];
+            }
+            for (at, id) in self.attributes.iter().enumerate() {
+                out[(row, id.index())] = sum[(row, at)];
+            }
+        }
+    }
+
+    /// One row cell by cell, in doubles, with evidence and expectations.
+    fn run_row<T: Scalar>(&self, block: &Block<'_, T>, row: usize, answers: &mut Answers<'_, T>) {
+        let scores: Vec<f64> =
+            block.row(row).iter().zip(&self.bias).map(|(s, b)| s.to_f64() + b).collect();
+        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let mut weights = self.class_weights(&scores, &known);
+        let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if most == f64::NEG_INFINITY {
+            answers.log_partition[row] = most;
+            return;
+        }
+        let total = softmax(&mut weights, most);
+        answers.log_partition[row] = self.constant + most + total.ln();
+        let out = &mut answers.marginals[row * self.labels..(row + 1) * self.labels];
+        let mut attribute = vec![0.0; self.attributes.len()];
+        for (c, &probability) in weights.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+            for (a, sum) in attribute.iter_mut().enumerate() {
+                *sum += probability * self.given(c, a, &scores, &known).1;
+            }
+        }
+        for (c, id) in self.classes.iter().enumerate() {
+            out[id.index()] = T::from_f64(weights[c]);
+        }
+        for (a, id) in self.attributes.iter().enumerate() {
+            out[id.index()] = T::from_f64(attribute[a]);
+        }
+        if let Some(all) = &mut answers.expectations {
+            let out = &mut all[row * self.relations.len()..(row + 1) * self.relations.len()];
+            for (out, relation) in out.iter_mut().zip(&self.relations) {
+                *out = T::from_f64(self.expectation(relation, &weights, &scores, &known));
+            }
+        }
+    }
+
+    /// The log-weight of each class.
+    fn class_weights(&self, scores: &[f64], known: &[Evidence]) -> Vec<f64> {
+        let needs = self.classes.iter().position(|id| known[id.index()] == Evidence::On);
+        let weight = |(c, id): (usize, &LabelId)| {
+            let two = self.classes.iter().filter(|id| known[id.index()] == Evidence::On).count() > 1;
+            let out = needs.is_some_and(|needed| needed != c) || two;
+            if out || known[id.index()] == Evidence::Off {
+                return f64::NEG_INFINITY;
+            }
+            let attributes = 0..self.attributes.len();
+            let sum: f64 = attributes.map(|a| self.given(c, a, scores, known).0).sum();
+            scores[id.index()] - self.own[c] + sum
+        };
+        self.classes.iter().enumerate().map(weight).collect()
+    }
+
+    /// `l` and the probability of an attribute given a class.
+    fn given(&self, c: usize, a: usize, scores: &[f64], known: &[Evidence]) -> (f64, f64) {
+        let [off, on] = self.kinds[self.kind_of[c * self.attributes.len() + a] as usize];
+        let id = self.attributes[a].index();
+        match known[id] {
+            Evidence::On => (scores[id] - on, 1.0),
+            Evidence::Off => (-off, 0.0),
+            Evidence::Unknown => cell(scores[id], off, on),
+        }
+    }
+
+    fn expectation(
+        &self,
+        relation: &Relation,
+        classes: &[f64],
+        scores: &[f64],
+        known: &[Evidence],
+    ) -> f64 {
+        let labels = relation.labels();
+        let attribute = labels.iter().find_map(|id| self.attributes.binary_search(id).ok());
+        let sum = |(c, &p): (usize, &f64)| {
+            if p == 0.0 {
+                return 0.0;
+            }
+            let class = self.classes[c];
+            let Some(a) = attribute else {
+                return p * relation.violations(|id| id == class);
+            };
+            let on = self.given(c, a, scores, known).1;
+            let id = self.attributes[a];
+            let count = |state| relation.violations(|x| if x == id { state } else { x == class });
+            p * (on * count(true) + (1.0 - on) * count(false))
+        };
+        classes.iter().enumerate().map(sum).sum()
+    }
+
+    /// The `k` best label sets of one row: the best of each class, and from each the next by
+    /// flipping attributes.
+    pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
+        let scores: Vec<f64> =
+            block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
+        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let alive = self.class_weights(&scores, &known);
+        let mut all: Vec<LabelSet> = Vec::new();
+        for (c, id) in self.classes.iter().enumerate() {
+            if alive[c] == f64::NEG_INFINITY {
+                continue;
+            }
+            let mut weight = self.constant + scores[id.index()] - self.own[c];
+            let mut on = vec![false; self.labels];
+            on[id.index()] = true;
+            // The better state of each attribute, and what the other one loses.
+            let mut losses: Vec<(f64, LabelId)> = Vec::new();
+            for (a, attribute) in self.attributes.iter().enumerate() {
+                let [off_cost, on_cost] = self.kinds[self.kind_of[c * self.attributes.len() + a] as usize];
+                let (off, on_weight) = (-off_cost, scores[attribute.index()] - on_cost);
+                let (off, on_weight) = match known[attribute.index()] {
+                    Evidence::On => (f64::NEG_INFINITY, on_weight),
+                    Evidence::Off => (off, f64::NEG_INFINITY),
+                    Evidence::Unknown => (off, on_weight),
+                };
+                on[attribute.index()] = on_weight > off;
+                weight += off.max(on_weight);
+                let loss = (on_weight - off).abs();
+                if loss < f64::INFINITY {
+                    losses.push((loss, *attribute));
+                }
+            }
+            losses.sort_by(|x, y| x.0.total_cmp(&y.0));
+            for (loss, flips) in cheapest_subsets(&losses, k) {
+                let mut on = on.clone();
+                flips.iter().for_each(|id: &LabelId| on[id.index()] = !on[id.index()]);
+                all.push(LabelSet { log_weight: weight - loss, on });
+            }
+        }
+        all.sort_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
+        all.truncate(k);
+        all
+    }
+
+    /// A label set drawn from the distribution of one row.
+    pub(crate) fn sample(
+        &self,
+        block: &Block<'_, f64>,
+        row: usize,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Option<Vec<bool>> {
+        let scores: Vec<f64> =
+            block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
+        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let c = super::draw(&self.class_weights(&scores, &known), uniform)?;
+        let mut on = vec![false; self.labels];
+        on[self.classes[c].index()] = true;
+        for (a, id) in self.attributes.iter().enumerate() {
+            on[id.index()] = uniform() < self.given(c, a, &scores, &known).1;
+        }
+        Some(on)
+    }
+}
+
+/// The distinct costs, the most frequent first, and the kind of each cell.
+fn kinds(costs: &[[f64; 2]]) -> (Vec<[f64; 2]>, Vec<u32>) {
+    let mut index: std::collections::HashMap<[u64; 2], (u32, usize)> = Default::default();
+    let mut kinds = Vec::new();
+    let mut kind_of = Vec::with_capacity(costs.len());
+    for &cost in costs {
+        let key = cost.map(f64::to_bits);
+        let entry = index.entry(key).or_insert_with(|| {
+            kinds.push(cost);
+            (kinds.len() as u32 - 1, 0)
+        });
+        entry.1 += 1;
+        kind_of.push(entry.0);
+    }
+    if kinds.is_empty() {
+        kinds.push([0.0, 0.0]);
+    }
+    (kinds, kind_of)
+}
+
+/// `log(exp(−off) + exp(score − on))` and the share of the second term.
+#[inline(always)]
+fn cell<T: Scalar>(score: T, off: T, on: T) -> (T, T) {
+    let (a, b) = (-off, score - on);
+    let (high, low) = if a > b { (a, b) } else { (b, a) };
+    let small = (low - high).exp();
+    let level = high + (T::ONE + small).ln();
+    let share = T::ONE / (T::ONE + small);
+    (level, if a > b { small * share } else { share })
+}
+
+/// Turns log-weights into probabilities; returns the sum of `exp(weight − most)`.
+fn softmax<T: Scalar>(weights: &mut [T], most: T) -> f64 {
+    if most == T::NEG_INFINITY {
+        weights.fill(T::ZERO);
+        return 0.0;
+    }
+    let mut total = T::ZERO;
+    for weight in weights.iter_mut() {
+        *weight = (*weight - most).exp();
+        total += *weight;
+    }
+    weights.iter_mut().for_each(|weight| *weight = *weight / total);
+    total.to_f64()
+}
+
+/// The `k` subsets of least total loss, cheapest first; `losses` ascend.
+///
+/// The classic heap over "last index, sum": from a subset whose largest index is `i`, add `i + 1` or
+/// move `i` to `i + 1`.
+pub(super) fn cheapest_subsets(losses: &[(f64, LabelId)], k: usize) -> Vec<(f64, Vec<LabelId>)> {
+    let mut found = vec![(0.0, Vec::new())];
+    let mut open: Vec<(f64, Vec<usize>)> = Vec::new();
+    if !losses.is_empty() {
+        open.push((losses[0].0, vec![0]));
+    }
+    while found.len() < k {
+        let Some(best) = (0..open.len()).min_by(|&a, &b| open[a].0.total_cmp(&open[b].0)) else {
+            break;
+        };
+        let (loss, subset) = open.swap_remove(best);
+        if let Some(&last) = subset.last()
+            && last + 1 < losses.len()
+        {
+            let mut more = subset.clone();
+            more.push(last + 1);
+            open.push((loss + losses[last + 1].0, more));
+            let mut moved = subset.clone();
+            moved.pop();
+            moved.push(last + 1);
+            open.push((loss + losses[last + 1].0 - losses[last].0, moved));
+        }
+        found.push((loss, subset.iter().map(|&at| losses[at].1).collect()));
+    }
+    found.truncate(k);
+    found
+}

@@ -1,0 +1,244 @@
+//! `states`: hard models with few legal states.
+//!
+//! With every relation hard a model is a softmax over its legal states, between two 0/1 matrices:
+//! `s = S ℓ`, `p = softmax(s)`, `marginals = Sᵀ p`. `S` is kept as lists of the labels that are on,
+//! and rows run side by side in lanes. A row costs O(labels on, summed over states); scores are
+//! only ever added and compared before the softmax, so any finite score is safe.
+
+use super::lanes::{LANES, Lanes};
+use super::{Answers, Block, Budget, Evidence, LabelSet, Scalar, Unfit};
+use crate::graph::LabelId;
+use crate::model::{Model, Relation};
+
+/// The legal states of a model.
+#[derive(Debug)]
+pub(crate) struct States {
+    labels: usize,
+    /// The labels that are on in state `k` are `on[start[k]..start[k + 1]]`.
+    start: Vec<u32>,
+    on: Vec<u32>,
+    /// The log-weight of every state for scores of zero.
+    base: f64,
+    bias: Vec<f64>,
+    /// Relations without a cost: violated in some legal states. `(relation, state, count)`.
+    violations: Vec<(u32, u32, f32)>,
+    relations: usize,
+}
+
+impl States {
+    pub(crate) fn compile(model: &Model, budget: &Budget) -> Result<States, Unfit> {
+        if !model.is_hard() {
+            return Err(Unfit::Shape(String::from("some relations are soft")));
+        }
+        let logic = model.hard_logic().map_err(Unfit::Shape)?;
+        let (mut start, mut on) = (vec![0u32], Vec::new());
+        let most = (budget.operations / 4.0).min(budget.bytes / 8.0);
+        for state in logic.legal_states() {
+            on.extend(state.iter().map(|id| id.0));
+            start.push(on.len() as u32);
+            if (on.len() + start.len()) as f64 > most {
+                let needs = format!("more than {} legal states", start.len() - 2);
+                return Err(Unfit::Budget { needs });
+            }
+        }
+        let mut states = States {
+            labels: model.len(),
+            start,
+            on,
+            base: model.constant(),
+            bias: model.bias().to_vec(),
+            violations: Vec::new(),
+            relations: model.relations().len(),
+        };
+        states.violations = states.free_violations(model);
+        Ok(states)
+    }
+
+    /// Where relations that cost nothing are violated.
+    fn free_violations(&self, model: &Model) -> Vec<(u32, u32, f32)> {
+        let free: Vec<(u32, &Relation)> = (0u32..)
+            .zip(model.relations())
+            .filter(|(_, relation)| match relation {
+                Relation::Hierarchy { cost, .. }
+                | Relation::Exclusion { cost, .. }
+                | Relation::Group { cost, .. } => *cost == 0.0,
+                Relation::Pair { .. } => true,
+            })
+            .collect();
+        let mut violations = Vec::new();
+        if free.is_empty() {
+            return violations;
+        }
+        let mut is_on = vec![false; self.labels];
+        for state in 0..self.len() {
+            self.labels_on(state).iter().for_each(|&label| is_on[label as usize] = true);
+            for &(relation, r) in &free {
+                let count = r.violations(|id: LabelId| is_on[id.index()]) as f32;
+                if count > 0.0 {
+                    violations.push((relation, state as u32, count));
+                }
+            }
+            self.labels_on(state).iter().for_each(|&label| is_on[label as usize] = false);
+        }
+        violations
+    }
+
+    /// How many legal states there are.
+    pub(crate) fn len(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    fn labels_on(&self, state: usize) -> &[u32] {
+        &self.on[self.start[state] as usize..self.start[state + 1] as usize]
+    }
+
+    pub(crate) fn operations(&self) -> f64 {
+        // A sum on the way in, one on the way out, and an exponential (about ten) a state.
+        (2 * self.on.len() + 10 * self.len()) as f64
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        (4 * (self.on.len() + self.start.len()) + 8 * LANES * self.len()) as u64
+    }
+
+    pub(crate) fn run<T: Scalar>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
+        let mut weights = vec![Lanes::<T>::ZERO; self.len()];
+        let mut scores = vec![Lanes::<T>::ZERO; self.labels];
+        let mut marginals = vec![Lanes::<T>::ZERO; self.labels];
+        for first in (0..block.rows()).step_by(LANES) {
+            let rows = first..(first + LANES).min(block.rows());
+            self.load(block, rows.clone(), &mut scores);
+            self.sums(&scores, &mut weights);
+            self.mask_evidence(block, rows.clone(), &mut weights);
+            let mut most = Lanes::splat(T::NEG_INFINITY);
+            weights.iter().for_each(|weight| most = most.max(*weight));
+            // A row without a state keeps weights of minus infinity: shift it by nothing.
+            let shift = most.map(|m| if m.is_finite() { m } else { T::ZERO });
+            let mut total = Lanes::ZERO;
+            for weight in &mut weights {
+                *weight = (*weight - shift).exp();
+                total += *weight;
+            }
+            let scale = total.map(|t| if t > T::ZERO { T::ONE / t } else { T::ZERO });
+            marginals.fill(Lanes::ZERO);
+            for (state, weight) in weights.iter_mut().enumerate() {
+                *weight = *weight * scale;
+                for &label in self.labels_on(state) {
+                    marginals[label as usize] += *weight;
+                }
+            }
+            for (lane, row) in rows.enumerate() {
+                let mass = total.0[lane].to_f64();
+                answers.error[row] = 0.0;
+                answers.log_partition[row] = if mass > 0.0 {
+                    self.base + most.0[lane].to_f64() + mass.ln()
+                } else {
+                    f64::NEG_INFINITY
+                };
+                let out = &mut answers.marginals[row * self.labels..(row + 1) * self.labels];
+                out.iter_mut().zip(&marginals).for_each(|(out, value)| *out = value.0[lane]);
+                if let Some(all) = &mut answers.expectations {
+                    let out = &mut all[row * self.relations..(row + 1) * self.relations];
+                    out.fill(T::ZERO);
+                    for &(relation, state, count) in &self.violations {
+                        let probability = weights[state as usize].0[lane];
+                        out[relation as usize] += probability * T::from_f64(f64::from(count));
+                    }
+                }
+            }
+        }
+    }
+
+    fn load<T: Scalar>(
+        &self,
+        block: &Block<'_, T>,
+        rows: std::ops::Range<usize>,
+        scores: &mut [Lanes<T>],
+    ) {
+        for (lane, row) in rows.enumerate() {
+            for ((out, &score), &bias) in scores.iter_mut().zip(block.row(row)).zip(&self.bias) {
+                out.0[lane] = score + T::from_f64(bias);
+            }
+        }
+    }
+
+    fn sums<T: Scalar>(&self, scores: &[Lanes<T>], weights: &mut [Lanes<T>]) {
+        for (state, weight) in weights.iter_mut().enumerate() {
+            let mut sum = Lanes::ZERO;
+            for &label in self.labels_on(state) {
+                sum += scores[label as usize];
+            }
+            *weight = sum;
+        }
+    }
+
+    /// States that disagree with the evidence weigh nothing.
+    fn mask_evidence<T: Scalar>(
+        &self,
+        block: &Block<'_, T>,
+        rows: std::ops::Range<usize>,
+        weights: &mut [Lanes<T>],
+    ) {
+        if block.evidence.is_none() {
+            return;
+        }
+        for (lane, row) in rows.enumerate() {
+            let known: Vec<Evidence> =
+                (0..self.labels).map(|label| block.evidence(row, label)).collect();
+            let needed = known.iter().filter(|&&known| known == Evidence::On).count();
+            for (state, weight) in weights.iter_mut().enumerate() {
+                let mut found = 0;
+                let mut off = false;
+                for &label in self.labels_on(state) {
+                    match known[label as usize] {
+                        Evidence::On => found += 1,
+                        Evidence::Off => off = true,
+                        Evidence::Unknown => {}
+                    }
+                }
+                if off || found < needed {
+                    weight.0[lane] = T::NEG_INFINITY;
+                }
+            }
+        }
+    }
+
+    /// The log-weights of the states of one row.
+    fn row_weights(&self, block: &Block<'_, f64>, row: usize) -> Vec<f64> {
+        let block = block.slice(row..row + 1);
+        let mut scores = vec![Lanes::<f64>::ZERO; self.labels];
+        let mut weights = vec![Lanes::<f64>::ZERO; self.len()];
+        self.load(&block, 0..1, &mut scores);
+        self.sums(&scores, &mut weights);
+        self.mask_evidence(&block, 0..1, &mut weights);
+        weights.iter().map(|weight| self.base + weight.0[0]).collect()
+    }
+
+    /// The `k` best states of one row, best first.
+    pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
+        let weights = self.row_weights(block, row);
+        let mut order: Vec<usize> =
+            (0..self.len()).filter(|&state| weights[state] > f64::NEG_INFINITY).collect();
+        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+        order.truncate(k);
+        let set = |state: usize| LabelSet { log_weight: weights[state], on: self.as_flags(state) };
+        order.into_iter().map(set).collect()
+    }
+
+    /// A state drawn from the distribution of one row.
+    pub(crate) fn sample(
+        &self,
+        block: &Block<'_, f64>,
+        row: usize,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Option<Vec<bool>> {
+        let weights = self.row_weights(block, row);
+        super::draw(&weights, uniform).map(|state| self.as_flags(state))
+    }
+
+    fn as_flags(&self, state: usize) -> Vec<bool> {
+        let mut flags = vec![false; self.labels];
+        self.labels_on(state).iter().for_each(|&label| flags[label as usize] = true);
+        flags
+    }
+}
