@@ -5,6 +5,9 @@
 
 mod block;
 mod brute;
+// The engine that chooses among kernels wires it in.
+#[allow(dead_code)]
+mod family;
 mod posterior;
 
 pub use block::{Block, Evidence, Scalar};
