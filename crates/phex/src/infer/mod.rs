@@ -10,6 +10,9 @@ mod brute;
 mod family;
 mod posterior;
 
+#[cfg(feature = "testkit")]
+pub(crate) use family::Family;
+
 pub use block::{Block, Evidence, Scalar};
 pub use posterior::{Posterior, RowStatus, Trust, Want};
 
