@@ -7,9 +7,15 @@ mod block;
 #[allow(dead_code)] // The engine takes it in next.
 mod brute;
 mod lanes;
+// The engine that chooses among kernels wires it in.
+#[allow(dead_code)]
+mod family;
 mod posterior;
 mod star;
 mod states;
+
+#[cfg(feature = "testkit")]
+pub(crate) use family::Family;
 
 pub use block::{Block, Evidence, Scalar};
 pub use posterior::{Posterior, RowStatus, Trust, Want};

@@ -1,0 +1,214 @@
+//! Rows side by side: one vector register holds the same quantity of 16 (`f32`) or 8 (`f64`) rows.
+//!
+//! The operations are loops over arrays of constant length, which the compiler turns into vector
+//! instructions of whatever width the caller was compiled for; hence `inline(always)` everywhere.
+
+use super::number::Number;
+use crate::infer::Scalar;
+
+/// A number type of the linear-domain recursion.
+pub(super) trait Real: Scalar {
+    /// Exponents beyond ±this are left to the log-domain recursion: e^−LIMIT is a normal number.
+    const LIMIT: Self;
+    /// How far a total may be from 1.
+    const TOLERANCE: Self;
+    /// How much mass may sit where a weight was clamped.
+    const CLAMPED: Self;
+    fn absolute(self) -> Self;
+    /// e to a power in `[−LIMIT, 0]`, to 2 units in the last place, without a call or a branch.
+    fn exp_negative(self) -> Self;
+    /// A power of two 2⁻ᵉ that brings a positive number into [1, 2), and e.
+    fn power_of_two(self) -> (Self, i32);
+}
+
+impl Real for f32 {
+    const LIMIT: f32 = 80.0;
+    const TOLERANCE: f32 = 1e-4;
+    const CLAMPED: f32 = 1e-7;
+
+    #[inline(always)]
+    fn absolute(self) -> f32 {
+        f32::from_bits(self.to_bits() & 0x7fff_ffff)
+    }
+
+    #[inline(always)]
+    fn exp_negative(self) -> f32 {
+        // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
+        const ROUND: f32 = 12_582_912.0;
+        let shifted = self * std::f32::consts::LOG2_E + ROUND;
+        let n = shifted - ROUND;
+        let r = (self - n * 0.693_359_4) - n * -2.121_944_4e-4;
+        let mut p = 1.0 / 5040.0;
+        for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+            p = p * r + c;
+        }
+        p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
+    }
+
+    #[inline(always)]
+    fn power_of_two(self) -> (f32, i32) {
+        let exponent = ((self.to_bits() >> 23) as i32).min(253);
+        (f32::from_bits(((254 - exponent) as u32) << 23), exponent - 127)
+    }
+}
+
+impl Real for f64 {
+    const LIMIT: f64 = 600.0;
+    const TOLERANCE: f64 = 1e-10;
+    const CLAMPED: f64 = 1e-13;
+
+    #[inline(always)]
+    fn absolute(self) -> f64 {
+        f64::from_bits(self.to_bits() & 0x7fff_ffff_ffff_ffff)
+    }
+
+    #[inline(always)]
+    fn exp_negative(self) -> f64 {
+        const ROUND: f64 = 6_755_399_441_055_744.0;
+        const TERMS: [f64; 13] = [
+            1.0 / 479_001_600.0,
+            1.0 / 39_916_800.0,
+            1.0 / 3_628_800.0,
+            1.0 / 362_880.0,
+            1.0 / 40_320.0,
+            1.0 / 5040.0,
+            1.0 / 720.0,
+            1.0 / 120.0,
+            1.0 / 24.0,
+            1.0 / 6.0,
+            0.5,
+            1.0,
+            1.0,
+        ];
+        let shifted = self * std::f64::consts::LOG2_E + ROUND;
+        let n = shifted - ROUND;
+        let r = (self - n * 0.693_147_180_369_123_8) - n * 1.908_214_929_270_587_7e-10;
+        let mut p = 1.0 / 6_227_020_800.0;
+        for c in TERMS {
+            p = p * r + c;
+        }
+        p * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
+    }
+
+    #[inline(always)]
+    fn power_of_two(self) -> (f64, i32) {
+        let exponent = ((self.to_bits() >> 52) as i64).min(2045);
+        (f64::from_bits(((2046 - exponent) as u64) << 52), exponent as i32 - 1023)
+    }
+}
+
+/// The same quantity of `L` rows.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Lanes<T, const L: usize>(pub(super) [T; L]);
+
+impl<T: Real, const L: usize> Lanes<T, L> {
+    #[inline(always)]
+    pub(super) fn map(self, f: impl Fn(T) -> T) -> Self {
+        let mut out = self;
+        for lane in 0..L {
+            out.0[lane] = f(self.0[lane]);
+        }
+        out
+    }
+
+    #[inline(always)]
+    pub(super) fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
+        let mut out = self;
+        for lane in 0..L {
+            out.0[lane] = f(self.0[lane], other.0[lane]);
+        }
+        out
+    }
+}
+
+impl<T: Real, const L: usize> Number for Lanes<T, L> {
+    type Weight = T;
+    type Real = Wide<T, L>;
+    type Exponents = Wide<i32, L>;
+
+    const ZERO: Self = Lanes([T::ZERO; L]);
+    const ONE: Self = Lanes([T::ONE; L]);
+    const LIMIT: f64 = if size_of::<T>() == 4 { 80.0 } else { 600.0 };
+
+    fn weight(log_weight: f64) -> T {
+        let clamped = if log_weight.is_finite() {
+            log_weight.max(-<Self as Number>::LIMIT)
+        } else {
+            log_weight
+        };
+        T::from_f64(clamped.exp())
+    }
+
+    #[inline(always)]
+    fn weigh(self, weight: T) -> Self {
+        self.map(|x| x * weight)
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        self.zip(other, |x, y| x * y)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.zip(other, |x, y| x + y)
+    }
+
+    #[inline(always)]
+    fn times_plus(self, factor: Self, term: Self) -> Self {
+        self.times(factor).plus(term)
+    }
+
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.zip(other, |x, y| if x > y { x } else { y })
+    }
+
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        self.map(|x| T::ONE / x)
+    }
+
+    #[inline(always)]
+    fn scale(self, exponents: &mut Wide<i32, L>) -> Self {
+        let mut out = self;
+        for lane in 0..L {
+            let (factor, exponent) = self.0[lane].power_of_two();
+            out.0[lane] = factor;
+            exponents.0[lane] += exponent;
+        }
+        out
+    }
+
+    #[inline(always)]
+    fn share(self, total: Self) -> Wide<T, L> {
+        Wide(self.zip(total, |x, y| x / y).0)
+    }
+
+    #[inline(always)]
+    fn check_total(self, suspect: &mut Self) {
+        // Written so that NaN is suspect.
+        let fine = |total: T, before: T| {
+            if (total - T::ONE).absolute() <= T::TOLERANCE { before } else { T::ONE }
+        };
+        *suspect = self.zip(*suspect, fine);
+    }
+
+    #[inline(always)]
+    fn check_clamped(self, suspect: &mut Self) {
+        let fine = |mass: T, before: T| if mass <= T::CLAMPED { before } else { T::ONE };
+        *suspect = self.zip(*suspect, fine);
+    }
+}
+
+/// An array with a default.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Wide<T, const L: usize>(pub(super) [T; L]);
+
+impl<T: Copy + Default, const L: usize> Default for Wide<T, L> {
+    fn default() -> Self {
+        Wide([T::default(); L])
+    }
+}

@@ -1,0 +1,208 @@
+//! The outside pass: back from the root to the leaves.
+//!
+//! It is the inside pass transposed, step by step: with the root's message set to the inverse of
+//! the root's value, `Σ outside · inside = 1` at every label. That is the check: where it fails, a
+//! number left the range of the type, and the row is done again in the log domain.
+
+use super::number::Number;
+use super::plan::{Kind, Plan, Unit};
+use super::scratch::{Child, Scratch};
+use super::weights::Weights;
+
+impl<N: Number> Scratch<N> {
+    /// From the root to the leaves: marginals, and expectations when asked for.
+    #[inline(always)]
+    pub(super) fn outside(&mut self, plan: &Plan, weights: &Weights<N>, expectations: bool) {
+        self.suspect = N::ZERO;
+        let root = plan.messages - 1;
+        self.outside[root - 1] = N::ZERO;
+        self.outside[root] = self.inside[root].reciprocal();
+        for (at, node) in plan.nodes.iter().enumerate().rev() {
+            let range = node.message..node.message + 2 * node.layers;
+            let (inside, outside) = (&self.inside[range.clone()], &self.outside[range]);
+            let sum = |range: std::ops::Range<usize>| {
+                let pairs = inside[range.clone()].iter().zip(&outside[range]);
+                pairs.fold(N::ZERO, |sum, (x, y)| x.times_plus(*y, sum))
+            };
+            let on = sum(node.layers..2 * node.layers);
+            let total = on.plus(sum(0..node.layers));
+            total.check_total(&mut self.suspect);
+            if let Some(label) = node.label {
+                self.marginals[label] = on.share(total);
+            }
+            let Some(last) = node.units.clone().next_back() else { continue };
+            let own = match node.label {
+                Some(label) => self.own[label],
+                None => [N::ZERO, N::ONE],
+            };
+            let unit = &plan.units[last];
+            self.shares[unit.product..unit.product + 2 * unit.product_layers].fill(N::ZERO);
+            let own = own.map(|weight| weight.times(self.node_scale[at]));
+            for step in &plan.moves[node.own.clone()] {
+                let on = usize::from(step.b);
+                let to = unit.product + on * unit.product_layers + usize::from(step.a);
+                let from = outside[on * node.layers + usize::from(step.to)];
+                self.shares[to] = from.times_plus(own[on], self.shares[to]);
+            }
+            for index in node.units.clone().rev() {
+                if index > node.units.start {
+                    self.divide(plan, index);
+                }
+                self.outside_unit(plan, weights, index, expectations);
+            }
+        }
+    }
+
+    /// Transposes [`Scratch::multiply`].
+    #[inline(always)]
+    fn divide(&mut self, plan: &Plan, index: usize) {
+        let (unit, before) = (&plan.units[index], &plan.units[index - 1]);
+        let scale = self.unit_scale[index];
+        self.shares[unit.total..unit.total + 2 * unit.layers].fill(N::ZERO);
+        self.shares[before.product..before.product + 2 * before.product_layers].fill(N::ZERO);
+        for y in 0..2 {
+            for step in &plan.moves[unit.moves.clone()] {
+                let a = before.product + y * before.product_layers + usize::from(step.a);
+                let b = unit.total + y * unit.layers + usize::from(step.b);
+                let to = unit.product + y * unit.product_layers + usize::from(step.to);
+                let share = self.shares[to].times(scale);
+                self.shares[b] = share.times_plus(self.totals[a], self.shares[b]);
+                self.shares[a] = share.times_plus(self.totals[b], self.shares[a]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn outside_unit(&mut self, plan: &Plan, weights: &Weights<N>, at: usize, expectations: bool) {
+        let unit = &plan.units[at];
+        // One stream is enough unless the parent's state must be told apart.
+        let merged = unit.shared && !expectations;
+        self.outside_ends(plan, weights, at, merged, expectations);
+        let keep = expectations && unit.pairs.is_some();
+        for index in unit.steps.clone().rev() {
+            let step = &plan.steps[index];
+            if keep {
+                let from = (index - unit.steps.start) * plan.widest;
+                self.history[from..from + self.here.len()].copy_from_slice(&self.here);
+            }
+            let scale = self.step_scale[index];
+            let node = &plan.nodes[step.node];
+            let layers = node.layers;
+            let range = node.message..node.message + 2 * layers;
+            let (messages, received) = (&self.inside[range.clone()], &mut self.outside[range]);
+            let child = Child { plan, weights, unit, step, scale, messages };
+            received.fill(N::ZERO);
+            for y in if merged { 1..2 } else { 0..2 } {
+                let stream = if unit.shared { 0 } else { y };
+                let size = step.input_layers * step.input_width;
+                let from = step.input + stream * size;
+                let before = &self.cells[from..from + size];
+                let stride = unit.most_layers * unit.width;
+                let here = &mut self.here[y * stride..(y + 1) * stride];
+                let next = &mut self.next[y * stride..(y + 1) * stride];
+                child.part(before, here, next, received, y);
+                if expectations && y == 0 {
+                    let pairs = received[layers..].iter().zip(&messages[layers..]);
+                    let both = pairs.fold(N::ZERO, |sum, (x, y)| x.times_plus(*y, sum));
+                    if let Some(label) = node.label {
+                        self.edges[label] = both;
+                    }
+                }
+            }
+            if step.kind == Kind::General {
+                std::mem::swap(&mut self.here, &mut self.next);
+            }
+        }
+        if keep {
+            self.both_on(plan, weights, unit);
+        }
+    }
+
+    /// B_k: the share of each count of a unit, with the checks and expectations of counts.
+    #[inline(always)]
+    fn outside_ends(
+        &mut self,
+        plan: &Plan,
+        weights: &Weights<N>,
+        at: usize,
+        merged: bool,
+        expectations: bool,
+    ) {
+        let unit = &plan.units[at];
+        let end = &plan.steps[unit.steps.end - 1];
+        let falls = &weights.values[unit.falls..unit.falls + unit.width];
+        let (turned, fallen) = weights.clamped[at];
+        let (mut clamped, mut count) = (N::ZERO, N::ZERO);
+        for layer in 0..unit.layers {
+            let share = |y: usize| self.shares[unit.total + y * unit.layers + layer];
+            let (off, on) = (share(0), share(1));
+            let stride = unit.most_layers * unit.width;
+            for (m, fall) in falls.iter().enumerate() {
+                let low = if unit.shared { off.weigh(*fall) } else { off };
+                let to = layer * unit.width + m;
+                self.here[stride + to] = if merged { on.plus(low) } else { on };
+                if !merged {
+                    self.here[to] = low;
+                }
+                if expectations || m >= turned || m >= fallen {
+                    let cell = |stream: usize| {
+                        let stream = if unit.shared { 0 } else { stream };
+                        self.cells[end.output + (stream * unit.layers + layer) * unit.width + m]
+                    };
+                    let low = low.times(cell(0));
+                    let both = on.times_plus(cell(1), low);
+                    count = both.weigh(weights.choose[m]).plus(count);
+                    if m >= turned {
+                        clamped = clamped.plus(both);
+                    } else if unit.shared && m >= fallen {
+                        clamped = clamped.plus(low);
+                    }
+                }
+            }
+        }
+        if turned != usize::MAX || fallen != usize::MAX {
+            clamped.check_clamped(&mut self.suspect);
+        }
+        if expectations {
+            self.counts[at] = count;
+        }
+    }
+
+    /// The probability that two children are both on, for every pair of a unit: for each child a
+    /// forward pass in which it is on, met with the backward pass at every later child. O(k³).
+    fn both_on(&mut self, plan: &Plan, weights: &Weights<N>, unit: &Unit) {
+        let Some(base) = unit.pairs else { return };
+        let (start, k) = (unit.steps.start, unit.steps.len());
+        let stride = unit.most_layers * unit.width;
+        let mut discard = vec![N::ZERO; stride];
+        self.pairs[base..base + k * k].fill(N::ZERO);
+        for (y, i) in (0..2).flat_map(|y| (0..k).map(move |i| (y, i))) {
+            let stream = if unit.shared { 0 } else { y };
+            let first = &plan.steps[start + i];
+            let size = first.input_layers * first.input_width;
+            let from = first.input + stream * size;
+            let mut before = self.cells[from..from + size].to_vec();
+            for j in i..k {
+                let step = &plan.steps[start + j];
+                let scale = self.step_scale[start + j];
+                let node = &plan.nodes[step.node];
+                let messages = &self.inside[node.message..node.message + 2 * node.layers];
+                let child = Child { plan, weights, unit, step, scale, messages };
+                if j > i {
+                    let from = j * plan.widest + y * stride;
+                    let mut here = self.history[from..from + stride].to_vec();
+                    let mut received = vec![N::ZERO; 2 * node.layers];
+                    child.part(&before, &mut here, &mut discard, &mut received, y);
+                    let both = received[node.layers..].iter().zip(&messages[node.layers..]);
+                    let both = both.fold(N::ZERO, |sum, (x, y)| x.times_plus(*y, sum));
+                    for pair in [base + i * k + j, base + j * k + i] {
+                        self.pairs[pair] = self.pairs[pair].plus(both);
+                    }
+                }
+                let mut after = vec![N::ZERO; step.layers * step.width];
+                child.join(&before, &mut after, y, j == i);
+                before = after;
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Rows of scores to weights side by side, through the passes, and back to rows.
+
+use multiversion::multiversion;
+
+use super::lanes::{Lanes, Real};
+use super::number::Number;
+use super::plan::Plan;
+use super::scratch::Scratch;
+use super::weights::Weights;
+use crate::infer::{Block, Evidence, Scalar};
+
+/// Labels that are moved between rows and lanes at a time: they stay in the first-level cache.
+const TILE: usize = 64;
+
+/// Fixed additions to the scores, and which labels are shifted together.
+#[derive(Debug)]
+pub(super) struct Scores {
+    pub(super) bias: Vec<f64>,
+    /// Disjoint one-of groups. Exactly one label of each is on, so that a common shift of their
+    /// scores only moves log Z; shifted by their log-sum-exp, layers stay of comparable size.
+    pub(super) shifted: Vec<Vec<usize>>,
+    /// The other labels.
+    pub(super) single: Vec<usize>,
+}
+
+/// The rows in one register and everything computed for them.
+pub(super) struct Kernel<'a, T: Real, const L: usize> {
+    pub(super) scores: &'a Scores,
+    pub(super) plan: &'a Plan,
+    pub(super) weights: &'a Weights<Lanes<T, L>>,
+    /// The plan that keeps what overflows a cap.
+    pub(super) upper: Option<(&'a Plan, &'a Weights<Lanes<T, L>>)>,
+    pub(super) expectations: bool,
+    pub(super) scratch: Scratch<Lanes<T, L>>,
+    upper_scratch: Option<Scratch<Lanes<T, L>>>,
+    bias: Vec<T>,
+    theta: Vec<Lanes<T, L>>,
+    /// −1 off, 0 unknown, 1 on; empty without evidence.
+    known: Vec<Lanes<T, L>>,
+    /// What was taken out of the weights, in nats.
+    offset: [f64; L],
+    suspect: Lanes<T, L>,
+}
+
+impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
+    pub(super) fn new(
+        scores: &'a Scores,
+        (plan, weights): (&'a Plan, &'a Weights<Lanes<T, L>>),
+        upper: Option<(&'a Plan, &'a Weights<Lanes<T, L>>)>,
+        expectations: bool,
+    ) -> Kernel<'a, T, L> {
+        Kernel {
+            scores,
+            plan,
+            weights,
+            upper,
+            expectations,
+            scratch: Scratch::new(plan, expectations),
+            upper_scratch: upper.map(|upper| Scratch::new(upper.0, false)),
+            bias: scores.bias.iter().map(|&bias| T::from_f64(bias)).collect(),
+            theta: vec![Lanes::ZERO; scores.bias.len()],
+            known: Vec::new(),
+            offset: [0.0; L],
+            suspect: Lanes::ZERO,
+        }
+    }
+
+    /// Takes up to `L` rows. Lanes without a row have scores of zero.
+    pub(super) fn load<S: Scalar>(&mut self, block: &Block<'_, S>) {
+        let n = self.theta.len();
+        let rows = block.rows();
+        if rows < L {
+            self.theta.fill(Lanes::ZERO);
+        }
+        for from in (0..n).step_by(TILE) {
+            let tile = from..n.min(from + TILE);
+            for row in 0..rows {
+                let scores = &block.row(row)[tile.clone()];
+                for (theta, score) in self.theta[tile.clone()].iter_mut().zip(scores) {
+                    theta.0[row] = T::from_f64(score.to_f64());
+                }
+            }
+        }
+        if block.evidence.is_none() {
+            return;
+        }
+        self.known.clear();
+        self.known.resize(n, Lanes::ZERO);
+        for row in 0..rows {
+            for (label, known) in self.known.iter_mut().enumerate() {
+                known.0[row] = match block.evidence(row, label) {
+                    Evidence::Off => -T::ONE,
+                    Evidence::Unknown => T::ZERO,
+                    Evidence::On => T::ONE,
+                };
+            }
+        }
+    }
+
+    /// The weights of the labels from their scores, then both passes.
+    #[inline(always)]
+    fn infer(&mut self) {
+        self.offset = [0.0; L];
+        self.suspect = Lanes::ZERO;
+        self.weigh_single();
+        for group in 0..self.scores.shifted.len() {
+            self.weigh_shifted(group);
+        }
+        if let (Some(scratch), Some((plan, weights))) = (&mut self.upper_scratch, self.upper) {
+            std::mem::swap(&mut scratch.own, &mut self.scratch.own);
+            scratch.inside(plan, weights);
+            std::mem::swap(&mut scratch.own, &mut self.scratch.own);
+        }
+        self.scratch.inside(self.plan, self.weights);
+        self.scratch.outside(self.plan, self.weights, self.expectations);
+    }
+
+    /// Weights `[1, e^θ]`, divided by the larger.
+    #[inline(always)]
+    fn weigh_single(&mut self) {
+        for &label in &self.scores.single {
+            let bias = self.bias[label];
+            let theta = self.theta[label].map(|score| score + bias);
+            let size = theta.map(T::absolute);
+            let in_range = |size: T, before: T| if size <= T::LIMIT { before } else { T::ONE };
+            self.suspect = size.zip(self.suspect, in_range);
+            let clamped = size.map(|size| if size < T::LIMIT { size } else { T::LIMIT });
+            let small = clamped.map(|size| (-size).exp_negative());
+            let off = theta.zip(small, |theta, x| if theta > T::ZERO { x } else { T::ONE });
+            let on = theta.zip(small, |theta, x| if theta > T::ZERO { T::ONE } else { x });
+            for lane in 0..L {
+                let theta = theta.0[lane];
+                self.offset[lane] += if theta > T::ZERO { theta } else { T::ZERO }.to_f64();
+            }
+            self.scratch.own[label] = self.clamp(label, [off, on]);
+        }
+    }
+
+    /// Weights `[1, e^θ / Σ e^θ]` over a one-of group, labels known to be off left out.
+    #[inline(always)]
+    fn weigh_shifted(&mut self, group: usize) {
+        let labels = &self.scores.shifted[group];
+        let floor = T::from_f64(-1e30);
+        let mut most = Lanes([floor; L]);
+        for &label in labels {
+            let bias = self.bias[label];
+            let theta = self.theta[label].map(|score| score + bias);
+            let theta = match self.known.get(label) {
+                Some(known) => known.zip(theta, |k, x| if k < T::ZERO { floor } else { x }),
+                None => theta,
+            };
+            self.theta[label] = theta;
+            most = most.larger(theta);
+        }
+        let mut sum = Lanes::ZERO;
+        for &label in labels {
+            let theta = self.theta[label];
+            let below = theta.zip(most, |theta, most| most - theta);
+            let in_range = |below: T, before: T| if below <= T::LIMIT { before } else { T::ONE };
+            let suspect = below.zip(self.suspect, in_range);
+            // Labels known to be off may be as far down as they like.
+            let left_out = |theta: T, before: T| if theta == floor { before } else { T::ONE };
+            let suspect_here = theta.zip(self.suspect, left_out);
+            self.suspect = suspect.zip(suspect_here, |a, b| if a < b { a } else { b });
+            let clamped = below.map(|below| if below < T::LIMIT { below } else { T::LIMIT });
+            let weight = clamped.map(|below| (-below).exp_negative());
+            let weight = theta.zip(weight, |t, w| if t == floor { T::ZERO } else { w });
+            sum = sum.plus(weight);
+            self.theta[label] = weight;
+        }
+        let inverse = sum.reciprocal();
+        for &label in labels {
+            let on = self.theta[label].times(inverse);
+            self.scratch.own[label] = self.clamp(label, [Lanes::ONE, on]);
+        }
+        for lane in 0..L {
+            self.offset[lane] += most.0[lane].to_f64() + sum.0[lane].to_f64().ln();
+        }
+    }
+
+    /// Zeroes the weights that the evidence rules out.
+    #[inline(always)]
+    fn clamp(&self, label: usize, [off, on]: [Lanes<T, L>; 2]) -> [Lanes<T, L>; 2] {
+        match self.known.get(label) {
+            None => [off, on],
+            Some(known) => [
+                known.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x }),
+                known.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x }),
+            ],
+        }
+    }
+
+    /// log Z of a row and the bound on its error, or none when it must be done in the log domain.
+    pub(super) fn log_partition(&self, lane: usize) -> Option<(f64, f64)> {
+        let log = |scratch: &Scratch<Lanes<T, L>>, plan: &Plan| {
+            let exponent = f64::from(scratch.exponents.0[lane]);
+            scratch.value(plan).0[lane].to_f64().ln() + exponent * std::f64::consts::LN_2
+        };
+        let low = log(&self.scratch, self.plan);
+        let gap = match (&self.upper_scratch, self.upper) {
+            (Some(scratch), Some(upper)) => log(scratch, upper.0) - low,
+            _ => 0.0,
+        };
+        let fine = self.suspect.0[lane] == T::ZERO && self.scratch.suspect.0[lane] == T::ZERO;
+        let finite = low.is_finite() && gap.is_finite();
+        (fine && finite).then(|| (low + self.offset[lane], -(-gap.max(0.0)).exp_m1()))
+    }
+
+    /// Writes the marginals of the rows.
+    pub(super) fn store<S: Scalar>(&self, marginals: &mut [S]) {
+        let n = self.theta.len();
+        for from in (0..n).step_by(TILE) {
+            let tile = from..n.min(from + TILE);
+            for (row, marginals) in marginals.chunks_exact_mut(n).enumerate() {
+                let lanes = &self.scratch.marginals[tile.clone()];
+                for (out, value) in marginals[tile.clone()].iter_mut().zip(lanes) {
+                    *out = S::from_f64(value.0[row].to_f64());
+                }
+            }
+        }
+    }
+}
+
+/// A register of single precision, compiled for each vector width.
+#[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx2+fma"))]
+pub(super) fn infer_16(kernel: &mut Kernel<'_, f32, 16>) {
+    kernel.infer();
+}
+
+/// A register of double precision, compiled for each vector width.
+#[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx2+fma"))]
+pub(super) fn infer_8(kernel: &mut Kernel<'_, f64, 8>) {
+    kernel.infer();
+}

@@ -1,0 +1,182 @@
+//! The arrays that the passes fill, and one child's part in them.
+
+use super::cells::{join, join_add, join_dual, part, part_add, part_dual};
+use super::number::Number;
+use super::plan::{Kind, Plan, Step, Unit};
+use super::weights::Weights;
+
+/// What the passes fill. Reused from block to block.
+#[derive(Debug)]
+pub(super) struct Scratch<N: Number> {
+    /// The weight of each label off and on.
+    pub(super) own: Vec<[N; 2]>,
+    pub(super) exponents: N::Exponents,
+    /// Not zero where the answer cannot be relied on.
+    pub(super) suspect: N,
+    /// By label.
+    pub(super) marginals: Vec<N::Real>,
+    /// P(on, parent off) by label.
+    pub(super) edges: Vec<N>,
+    /// Pairs on, by unit.
+    pub(super) counts: Vec<N>,
+    /// Both on, by pair of steps.
+    pub(super) pairs: Vec<N>,
+    pub(super) inside: Vec<N>,
+    pub(super) outside: Vec<N>,
+    pub(super) cells: Vec<N>,
+    pub(super) totals: Vec<N>,
+    /// Transposed totals.
+    pub(super) shares: Vec<N>,
+    pub(super) step_scale: Vec<N>,
+    pub(super) unit_scale: Vec<N>,
+    pub(super) node_scale: Vec<N>,
+    pub(super) here: Vec<N>,
+    pub(super) next: Vec<N>,
+    pub(super) history: Vec<N>,
+}
+
+impl<N: Number> Scratch<N> {
+    pub(super) fn new(plan: &Plan, expectations: bool) -> Scratch<N> {
+        let n = plan.nodes.len();
+        let numbers = |length: usize| vec![N::ZERO; length];
+        let reals = |length: usize| vec![N::Real::default(); length];
+        let mut scratch = Scratch {
+            own: vec![[N::ONE; 2]; n],
+            exponents: N::Exponents::default(),
+            suspect: N::ZERO,
+            marginals: reals(n),
+            edges: numbers(n),
+            counts: numbers(plan.units.len()),
+            pairs: numbers(if expectations { plan.pairs } else { 0 }),
+            inside: numbers(plan.messages),
+            outside: numbers(plan.messages),
+            cells: numbers(plan.cells),
+            totals: numbers(plan.totals),
+            shares: numbers(plan.totals),
+            step_scale: numbers(plan.steps.len()),
+            unit_scale: numbers(plan.units.len()),
+            node_scale: numbers(n),
+            here: numbers(plan.widest),
+            next: numbers(plan.widest),
+            history: numbers(if expectations { plan.widest * plan.longest } else { 0 }),
+        };
+        scratch.totals[..2].fill(N::ONE);
+        scratch
+    }
+
+    /// The root's value: Z without the scales.
+    pub(super) fn value(&self, plan: &Plan) -> N {
+        self.inside[plan.messages - 1]
+    }
+}
+
+/// A child as it joins its unit.
+pub(super) struct Child<'a, N: Number> {
+    pub(super) plan: &'a Plan,
+    pub(super) weights: &'a Weights<N>,
+    pub(super) unit: &'a Unit,
+    pub(super) step: &'a Step,
+    pub(super) scale: N,
+    /// Its messages: off by layer, then on by layer.
+    pub(super) messages: &'a [N],
+}
+
+impl<N: Number> Child<'_, N> {
+    /// What its being on costs in stream `y`.
+    #[inline(always)]
+    fn fall(&self, y: usize, value: N) -> N {
+        if self.unit.shared || y == 1 {
+            value
+        } else {
+            value.weigh(self.weights.values[self.step.fall])
+        }
+    }
+
+    /// Its scaled messages in one layer.
+    #[inline(always)]
+    fn messages(&self, y: usize, layer: usize) -> [N; 2] {
+        let on = self.messages[self.messages.len() / 2 + layer];
+        [self.messages[layer].times(self.scale), self.fall(y, on.times(self.scale))]
+    }
+
+    #[inline(always)]
+    fn turns(&self) -> &[N::Weight] {
+        &self.weights.values[self.unit.turns..=self.unit.turns + self.unit.width]
+    }
+
+    /// The cells after the child from those before it; returns the largest. The child may be told
+    /// to be on.
+    #[inline(always)]
+    pub(super) fn join(&self, input: &[N], output: &mut [N], y: usize, must_be_on: bool) -> N {
+        let (step, saturate) = (self.step, self.plan.saturate);
+        let messages = |layer: u8| {
+            let e = self.messages(y, usize::from(layer));
+            if must_be_on { [N::ZERO, e[1]] } else { e }
+        };
+        match step.kind {
+            Kind::Plain => join(input, output, messages(0), self.turns(), saturate),
+            Kind::Dual => {
+                join_dual(input, output, messages(0), messages(1), self.turns(), saturate)
+            }
+            Kind::General => {
+                output.fill(N::ZERO);
+                for way in &self.plan.moves[step.moves.clone()] {
+                    let from = usize::from(way.a) * step.input_width;
+                    let to = usize::from(way.to) * step.width;
+                    let input = &input[from..from + step.input_width];
+                    let output = &mut output[to..to + step.width];
+                    join_add(input, output, messages(way.b), self.turns(), saturate);
+                }
+                output.iter().fold(N::ZERO, |most, cell| most.larger(*cell))
+            }
+        }
+    }
+
+    /// Transposes [`Child::join`]: adds to what the child receives; B before the child is left in
+    /// `here`, or in `next` for general moves. Both have a fixed stride a layer.
+    #[inline(always)]
+    pub(super) fn part(
+        &self,
+        before: &[N],
+        here: &mut [N],
+        next: &mut [N],
+        received: &mut [N],
+        y: usize,
+    ) {
+        let (step, stride) = (self.step, self.unit.width);
+        let layers = received.len() / 2;
+        let mut receive = |layer: usize, [off, on]: [N; 2]| {
+            received[layer] = off.times_plus(self.scale, received[layer]);
+            let on = self.fall(y, on.times(self.scale));
+            received[layers + layer] = on.plus(received[layers + layer]);
+        };
+        match step.kind {
+            Kind::Plain => {
+                let here = &mut here[..step.width];
+                receive(0, part(before, here, self.messages(y, 0), self.turns()));
+            }
+            Kind::Dual => {
+                let (low, high) = here.split_at_mut(stride);
+                let cells = [&mut low[..step.width], &mut high[..step.width]];
+                let (in0, in1) = before.split_at(step.input_width);
+                let e = [self.messages(y, 0), self.messages(y, 1)];
+                let [without, with] = part_dual([in0, in1], cells, e[0], e[1], self.turns());
+                receive(0, without);
+                receive(1, with);
+            }
+            Kind::General => {
+                next.fill(N::ZERO);
+                for way in &self.plan.moves[step.moves.clone()] {
+                    let from = usize::from(way.a);
+                    let before = &before[from * step.input_width..(from + 1) * step.input_width];
+                    let to = usize::from(way.to) * stride;
+                    let cells = &here[to..to + step.width];
+                    let output = &mut next[from * stride..from * stride + step.input_width];
+                    let layer = usize::from(way.b);
+                    let e = self.messages(y, layer);
+                    receive(layer, part_add(before, cells, output, e, self.turns()));
+                }
+            }
+        }
+    }
+}
