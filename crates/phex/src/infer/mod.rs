@@ -5,6 +5,9 @@
 
 mod block;
 mod brute;
+// Wired in by the engine.
+#[allow(dead_code)]
+mod junction;
 mod posterior;
 
 pub use block::{Block, Evidence, Scalar};
