@@ -186,3 +186,13 @@ fn random_models_of_pairs_agree_with_brute_force() {
         check(&random_model(&mut random, n), seed);
     }
 }
+
+#[test]
+fn debug_one() {
+    let seed = 220;
+    let model = Model::new(&RandomGraph::any(1 + (seed % 12) as usize, seed).draw()).unwrap();
+    println!("{:#?}", model);
+    let network = super::variables::Network::new(&model);
+    println!("{:?}", network);
+    check(&model, seed);
+}

@@ -117,6 +117,26 @@ struct PairTerm {
 }
 
 impl PairTerm {
+    /// The table of two super-leaves of so many labels, of which at most one each is on: the sum
+    /// over all pairs of labels.
+    fn summed(&self, sizes: [usize; 2]) -> PairTerm {
+        let mut costs = [[0.0; 2]; 2];
+        for (a, b, x, y) in (0..16).map(|bits| (bits & 1, bits >> 1 & 1, bits >> 2 & 1, bits >> 3)) {
+            let times = |on: usize, state: usize, size: usize| match (on, state) {
+                (1, 1) => 1,
+                (0, 1) => 0,
+                (1, _) => size - 1,
+                _ => size,
+            };
+            // `a`, `b`: whether a label of each is on; `x`, `y`: the states of two labels.
+            let times = times(a, x, sizes[0]) * times(b, y, sizes[1]);
+            if times > 0 {
+                costs[a][b] += times as f64 * self.costs[x][y];
+            }
+        }
+        PairTerm { costs, ..*self }
+    }
+
     /// The cost, when only "both on" costs something, and not less than nothing.
     fn exclusion(&self) -> Option<f64> {
         let [[none, second], [first, both]] = self.costs;
@@ -278,6 +298,7 @@ impl Network {
         let mut exclusions: HashMap<(u32, u32), f64> = HashMap::new();
         for pair in draft.pairs.iter().filter(|pair| first(pair.a) && first(pair.b)) {
             let (a, b) = (variable[pair.a as usize], variable[pair.b as usize]);
+            let pair = pair.summed([classes[a as usize].len(), classes[b as usize].len()]);
             match pair.exclusion() {
                 Some(cost) => *exclusions.entry((a.min(b), a.max(b))).or_default() += cost,
                 None => {
