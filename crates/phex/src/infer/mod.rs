@@ -7,7 +7,7 @@ mod block;
 mod brute;
 // Wired in by the engine.
 #[allow(dead_code)]
-mod junction;
+pub(crate) mod junction;
 mod posterior;
 
 pub use block::{Block, Evidence, Scalar};

@@ -4,7 +4,10 @@
 //! looks at all 2ⁿ states. It shares no code with what it checks, and is not fast.
 
 mod oracle;
+mod probe;
 mod random;
 
 pub use oracle::{MAX_LABELS, Oracle};
+#[doc(hidden)]
+pub use probe::JunctionProbe;
 pub use random::{RandomGraph, Shape, Strengths};
