@@ -32,9 +32,12 @@ impl Brute {
             let weight = model.log_weight(&zeros, &state);
             if weight > f64::NEG_INFINITY {
                 states.push((bits, weight));
-                let count =
-                    |r: &crate::model::Relation| r.violations(|id| state[id.index()]) as f32;
-                violations.extend(model.relations().iter().map(count));
+                match model.dense() {
+                    Some(dense) => violations.extend(dense.violations(&state)),
+                    None => violations.extend(
+                        model.relations().iter().map(|r| r.violations(|id| state[id.index()])),
+                    ),
+                }
             }
         }
         Ok(Brute { states, violations, terms: model.terms(), labels: n })

@@ -1,29 +1,31 @@
 //! Inference: from a model and rows of scores to probabilities.
 //!
-//! A model is compiled once into an engine; the engine runs on blocks of rows and returns a
+//! A model is compiled once into an [`Engine`]; the engine runs on blocks of rows and returns a
 //! [`Posterior`]. Every engine passes the same conformance tests against brute force.
 
 mod block;
-#[allow(dead_code)] // The engine takes it in next.
 mod brute;
-mod lanes;
-// The engine that chooses among kernels wires it in.
-#[allow(dead_code)]
+mod count;
+mod engine;
 mod family;
+mod junction;
+mod k_best;
+mod kernel;
+mod lanes;
+mod plan;
 mod posterior;
 mod star;
 mod states;
-
-#[cfg(feature = "testkit")]
-pub(crate) use family::Family;
+mod subsets;
 
 pub use block::{Block, Evidence, Scalar};
+pub use engine::{Engine, Number};
+pub use plan::{Method, Options, Plan, Refusal};
 pub use posterior::{Posterior, RowStatus, Trust, Want};
 
 /// The buffers that a kernel fills for a block of rows. Kernels see finite scores only; they write
 /// every entry, and set `log_partition` to minus infinity where no state agrees with the evidence
 /// (the caller then overwrites the row).
-#[allow(dead_code)]
 pub(crate) struct Answers<'a, T> {
     /// Rows × labels.
     pub(crate) marginals: &'a mut [T],
@@ -37,7 +39,6 @@ pub(crate) struct Answers<'a, T> {
 
 /// Why an engine does not take a model.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(dead_code)]
 pub(crate) enum Unfit {
     /// The model has another shape; says which, naming labels.
     Shape(String),

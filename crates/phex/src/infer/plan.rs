@@ -167,7 +167,7 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Kernel, Plan),
 
 /// A hard forest may have so few legal states that listing them is cheaper.
 fn cheaper_states(model: &Model, options: &Options, kernel: Kernel) -> Kernel {
-    let Kernel::Family(family) = &kernel else { return kernel };
+    let Kernel::Family(family, _) = &kernel else { return kernel };
     if !model.is_hard() {
         return kernel;
     }

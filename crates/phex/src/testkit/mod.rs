@@ -3,10 +3,8 @@
 //! [`RandomGraph`] draws graphs of a given shape; [`Oracle`] reads the definitions literally and
 //! looks at all 2ⁿ states. It shares no code with what it checks, and is not fast.
 
-mod kernels;
 mod oracle;
 mod random;
 
-pub use kernels::family;
 pub use oracle::{MAX_LABELS, Oracle};
 pub use random::{RandomGraph, Shape, Strengths};

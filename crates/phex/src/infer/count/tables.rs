@@ -85,7 +85,7 @@ impl<W: Weight> Inside<W> {
         // What children see of their ancestors: those of the node, and the node itself.
         let above = forest.seen_by_children(node);
         let layers = forest.layers;
-        let mut first = Table::zeros(Shape { above, counts: 1, layers });
+        let mut first = Table::<W>::zeros(Shape { above, counts: 1, layers });
         (0..above).for_each(|a| {
             let at = first.shape.at(a, 0, 0);
             first.cells[at] = W::ONE;
@@ -95,7 +95,7 @@ impl<W: Weight> Inside<W> {
             let so_far = &merged[merged.len() - 1];
             let sub = &self.subtree[child];
             let counts = forest.capped(so_far.shape.counts - 1 + sub.shape.counts - 1) + 1;
-            let mut next = Table::zeros(Shape { above, counts, layers });
+            let mut next = Table::<W>::zeros(Shape { above, counts, layers });
             next.scale = so_far.scale + sub.scale;
             for a in 0..above {
                 for big in 0..so_far.shape.counts {
@@ -125,7 +125,7 @@ impl<W: Weight> Inside<W> {
         let merged = &self.merged[node][forest.children[node].len()];
         let above = forest.depth[node] + 1;
         let counts = forest.capped(merged.shape.counts) + 1;
-        let mut table = Table::zeros(Shape { above, counts, layers: forest.layers });
+        let mut table = Table::<W>::zeros(Shape { above, counts, layers: forest.layers });
         table.scale = merged.scale;
         for a in 0..above {
             for on in 0..2 {
@@ -181,7 +181,7 @@ pub(super) fn outside<W: Weight>(
     for &node in forest.bottom_up.iter().rev() {
         let merged = &inside.merged[node];
         let last = &merged[merged.len() - 1];
-        let mut back = Table::zeros(last.shape);
+        let mut back = Table::<W>::zeros(last.shape);
         if node == n {
             for count in (0..last.shape.counts).filter(|&count| !forest.is_overflow(count)) {
                 back.cells[last.shape.at(0, count, forest.layers - 1)] = W::ONE;
@@ -220,8 +220,8 @@ pub(super) fn outside<W: Weight>(
         back.scale += W::rescale(&mut back.cells)?;
         for (step, &child) in forest.children[node].iter().enumerate().rev() {
             let (before, sub) = (&merged[step], &inside.subtree[child]);
-            let mut to_child = Table::zeros(sub.shape);
-            let mut to_before = Table::zeros(before.shape);
+            let mut to_child = Table::<W>::zeros(sub.shape);
+            let mut to_before = Table::<W>::zeros(before.shape);
             (to_child.scale, to_before.scale) =
                 (back.scale + before.scale, back.scale + sub.scale);
             let level = back.scale + before.scale + sub.scale - log_z;

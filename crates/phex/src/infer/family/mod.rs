@@ -120,6 +120,11 @@ impl Family {
         })
     }
 
+    /// Whether nothing is left out: no cap, or one that no set reaches.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.upper.is_none()
+    }
+
     /// Elementary operations a row, about.
     pub(crate) fn operations(&self) -> f64 {
         self.main.plan.operations + self.upper.as_ref().map_or(0.0, |up| up.plan.operations / 3.0)

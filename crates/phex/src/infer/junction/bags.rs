@@ -1,0 +1,350 @@
+//! The legal states of each bag.
+//!
+//! States are enumerated variable by variable, the separator to the parent first, so that they come
+//! out sorted by it. Every hard factor, every implied bound on counters and every separator of a
+//! child filters as soon as its variables are there. A pass from the root then drops what no state
+//! of the parent supports: after it each state is part of a legal state of the whole.
+
+use std::collections::{HashMap, HashSet};
+
+use super::eliminate::Forest;
+use super::variables::{Kind, Network};
+
+/// The states of a bag, a row of values each.
+#[derive(Debug, Default)]
+pub(super) struct States {
+    /// Separator first.
+    pub(super) variables: Vec<u32>,
+    /// How many of them the parent has too.
+    pub(super) shared: usize,
+    pub(super) values: Vec<u16>,
+    pub(super) count: usize,
+}
+
+impl States {
+    pub(super) fn row(&self, state: usize) -> &[u16] {
+        let width = self.variables.len();
+        &self.values[state * width..(state + 1) * width]
+    }
+
+    /// Where in the rows some variables stand; `None` when one is not here.
+    pub(super) fn columns(&self, variables: &[u32]) -> Option<Vec<usize>> {
+        let place = |v: &u32| self.variables.iter().position(|own| own == v);
+        variables.iter().map(place).collect()
+    }
+}
+
+/// The rows of some columns, as numbers from 0 in order of first appearance.
+pub(super) enum Codes {
+    /// Mixed radix, looked up in a table. `u32::MAX` is absent.
+    Dense { radix: Vec<u32>, number: Vec<u32> },
+    /// By their values.
+    Sparse(HashMap<Vec<u16>, u32>),
+}
+
+impl Codes {
+    const DENSE: f64 = 67_108_864.0;
+
+    pub(super) fn new(domains: &[u16], rows: usize) -> Codes {
+        let size: f64 = domains.iter().map(|&d| f64::from(d)).product();
+        if size > Codes::DENSE.min(64.0 * rows as f64 + 4096.0) {
+            return Codes::Sparse(HashMap::new());
+        }
+        let mut radix = vec![1u32; domains.len()];
+        for at in (1..domains.len()).rev() {
+            radix[at - 1] = radix[at] * u32::from(domains[at]);
+        }
+        Codes::Dense { radix, number: vec![u32::MAX; size as usize] }
+    }
+
+    fn code(radix: &[u32], values: impl Iterator<Item = u16>) -> usize {
+        radix.iter().zip(values).map(|(&r, v)| r * u32::from(v)).sum::<u32>() as usize
+    }
+
+    pub(super) fn get(&self, values: impl Iterator<Item = u16>) -> Option<u32> {
+        match self {
+            Codes::Dense { radix, number } => {
+                Some(number[Codes::code(radix, values)]).filter(|&at| at != u32::MAX)
+            }
+            Codes::Sparse(map) => map.get(&values.collect::<Vec<u16>>()).copied(),
+        }
+    }
+
+    /// Notes a row under this number, unless it has one.
+    pub(super) fn insert(&mut self, values: impl Iterator<Item = u16>, next: u32) -> bool {
+        match self {
+            Codes::Dense { radix, number } => {
+                let slot = &mut number[Codes::code(radix, values)];
+                let new = *slot == u32::MAX;
+                if new {
+                    *slot = next;
+                }
+                new
+            }
+            Codes::Sparse(map) => {
+                let values: Vec<u16> = values.collect();
+                let new = !map.contains_key(&values);
+                if new {
+                    map.insert(values, next);
+                }
+                new
+            }
+        }
+    }
+}
+
+/// What filters states once its columns are there.
+enum Filter<'a> {
+    Factor(&'a super::variables::Factor, Vec<usize>),
+    /// `0 ≤ later − earlier ≤ most`.
+    Between { earlier: usize, later: usize, most: u16 },
+    /// At most one of these columns is on.
+    AtMostOne(Vec<usize>),
+    Child(&'a Codes, Vec<usize>),
+}
+
+impl Filter<'_> {
+    fn last(&self) -> usize {
+        match self {
+            Filter::Factor(_, columns)
+            | Filter::AtMostOne(columns)
+            | Filter::Child(_, columns) => columns.iter().copied().max().unwrap_or(0),
+            Filter::Between { earlier, later, .. } => *earlier.max(later),
+        }
+    }
+
+    fn passes(&self, row: &[u16]) -> bool {
+        match self {
+            Filter::Factor(factor, columns) => factor.cost(|at| row[columns[at]]) < f64::INFINITY,
+            Filter::Between { earlier, later, most } => {
+                row[*earlier] <= row[*later] && row[*later] - row[*earlier] <= *most
+            }
+            Filter::AtMostOne(columns) => columns.iter().map(|&c| row[c]).sum::<u16>() <= 1,
+            Filter::Child(codes, columns) => codes.get(columns.iter().map(|&c| row[c])).is_some(),
+        }
+    }
+}
+
+/// Where the hard factors and the counters of a network are.
+pub(super) struct Rules<'a> {
+    network: &'a Network,
+    /// Hard factors of each variable that is first in their scope.
+    hard: Vec<Vec<u32>>,
+    /// `(chain, position)` of each variable as a counter; a first member counts itself.
+    counters: Vec<Vec<(u32, u16)>>,
+    /// `(chain, position)` of each variable as a member.
+    members: Vec<Vec<(u32, u16)>>,
+}
+
+impl<'a> Rules<'a> {
+    pub(super) fn new(network: &'a Network) -> Rules<'a> {
+        let n = network.domains.len();
+        let mut rules = Rules {
+            network,
+            hard: vec![Vec::new(); n],
+            counters: vec![Vec::new(); n],
+            members: vec![Vec::new(); n],
+        };
+        for (at, factor) in network.factors.iter().enumerate() {
+            if factor.is_hard() {
+                rules.hard[factor.scope[0] as usize].push(at as u32);
+            }
+        }
+        for (chain, steps) in network.chains.iter().enumerate() {
+            let chain = chain as u32;
+            for (at, &(before, member, after)) in steps.steps.iter().enumerate() {
+                if at == 0 {
+                    rules.counters[before as usize].push((chain, 1));
+                }
+                let place = at as u16 + 2;
+                rules.members[member as usize].push((chain, place));
+                if let Some(after) = after {
+                    rules.counters[after as usize].push((chain, place));
+                }
+            }
+        }
+        rules
+    }
+
+    fn filters(&self, variables: &[u32]) -> Vec<Filter<'a>> {
+        let place = |v: &u32| variables.iter().position(|own| own == v);
+        let mut filters = Vec::new();
+        for &v in variables {
+            for &factor in &self.hard[v as usize] {
+                let factor = &self.network.factors[factor as usize];
+                let here: Option<Vec<usize>> = factor.scope.iter().map(place).collect();
+                if let Some(columns) = here {
+                    if matches!(factor.kind, Kind::Sum | Kind::One) {
+                        let mut terms = columns.clone();
+                        terms.sort_unstable();
+                        if factor.kind == Kind::Sum {
+                            terms.retain(|&c| c != columns[columns.len() - 1]);
+                        }
+                        for end in 2..terms.len() {
+                            filters.push(Filter::AtMostOne(terms[..end].to_vec()));
+                        }
+                    }
+                    filters.push(Filter::Factor(factor, columns));
+                }
+            }
+        }
+        for (earlier, &a) in variables.iter().enumerate() {
+            for &(chain, place) in &self.counters[a as usize] {
+                for (later, &b) in variables.iter().enumerate() {
+                    let in_chain = |list: &[(u32, u16)]| {
+                        list.iter().find(|entry| entry.0 == chain).map(|entry| entry.1)
+                    };
+                    if let Some(end) = in_chain(&self.counters[b as usize]) {
+                        if end > place {
+                            filters.push(Filter::Between { earlier, later, most: end - place });
+                        }
+                    }
+                    // A member that was counted is at most the count, and the others with it.
+                    if let Some(at) = in_chain(&self.members[b as usize]) {
+                        if at <= place {
+                            let most = place - 1;
+                            filters.push(Filter::Between { earlier: later, later: earlier, most });
+                        }
+                    }
+                }
+            }
+        }
+        filters
+    }
+}
+
+/// How much enumeration may keep.
+pub(super) struct Limit {
+    /// States of all bags.
+    pub(super) states: usize,
+    /// Values held at a time.
+    pub(super) values: usize,
+}
+
+/// The legal states of every bag; `None` when they are more than the limit allows.
+pub(super) fn enumerate(network: &Network, forest: &Forest, limit: &Limit) -> Option<Vec<States>> {
+    let rules = Rules::new(network);
+    let order = forest.order();
+    let mut children: Vec<Vec<u32>> = vec![Vec::new(); forest.bags.len()];
+    let mut all: Vec<States> = forest.bags.iter().map(|_| States::default()).collect();
+    let mut messages: Vec<Option<(Vec<u32>, Codes)>> = forest.bags.iter().map(|_| None).collect();
+    let (mut total, mut held) = (0usize, 0usize);
+    for &b in &order {
+        let b = b as usize;
+        let parent = forest.parent[b].map(|p| p as usize);
+        let in_parent = |v: &u32| parent.is_some_and(|p| forest.bags[p].contains(v));
+        let bag = &forest.bags[b];
+        let mut variables: Vec<u32> = bag.iter().copied().filter(in_parent).collect();
+        let shared = variables.len();
+        variables.extend(bag.iter().copied().filter(|v| !in_parent(v)));
+        let mut filters = rules.filters(&variables);
+        for &c in &children[b] {
+            if let Some((separator, codes)) = &messages[c as usize] {
+                let column = |v: &u32| variables.iter().position(|own| own == v);
+                if let Some(columns) = separator.iter().map(column).collect() {
+                    filters.push(Filter::Child(codes, columns));
+                }
+            }
+        }
+        let room = Limit { states: limit.states - total, values: limit.values.checked_sub(held)? };
+        let values = extend(&variables, &network.domains, filters, &room)?;
+        let count = values.len() / variables.len().max(1);
+        total += count;
+        held += values.len();
+        if total > limit.states || held > limit.values {
+            return None;
+        }
+        let states = States { variables, shared, values, count };
+        if let Some(p) = parent {
+            let separator = states.variables[..shared].to_vec();
+            let codes = project(&states, &separator, &network.domains);
+            messages[b] = Some((separator, codes));
+            children[p].push(b as u32);
+        }
+        // The children's separators have done their work.
+        children[b].iter().for_each(|&c| messages[c as usize] = None);
+        all[b] = states;
+    }
+    for &b in order.iter().rev() {
+        if let Some(p) = forest.parent[b as usize] {
+            let separator = all[b as usize].variables[..all[b as usize].shared].to_vec();
+            let codes = project(&all[p as usize], &separator, &network.domains);
+            keep_supported(&mut all[b as usize], &codes);
+        }
+    }
+    Some(all)
+}
+
+/// The rows of some variables.
+pub(super) fn project(states: &States, variables: &[u32], domains: &[u16]) -> Codes {
+    let columns = states.columns(variables).unwrap_or_default();
+    let sizes: Vec<u16> = variables.iter().map(|&v| domains[v as usize]).collect();
+    let mut codes = Codes::new(&sizes, states.count);
+    let mut next = 0;
+    for state in 0..states.count {
+        let row = states.row(state);
+        if codes.insert(columns.iter().map(|&c| row[c]), next) {
+            next += 1;
+        }
+    }
+    codes
+}
+
+fn keep_supported(states: &mut States, codes: &Codes) {
+    let width = states.variables.len();
+    let mut kept = 0;
+    for state in 0..states.count {
+        let at = state * width;
+        if codes.get(states.values[at..at + states.shared].iter().copied()).is_some() {
+            states.values.copy_within(at..at + width, kept * width);
+            kept += 1;
+        }
+    }
+    states.values.truncate(kept * width);
+    states.values.shrink_to_fit();
+    states.count = kept;
+}
+
+/// All rows of values that pass the filters, in lexicographic order.
+fn extend(
+    variables: &[u32],
+    domains: &[u16],
+    filters: Vec<Filter<'_>>,
+    limit: &Limit,
+) -> Option<Vec<u16>> {
+    let mut at_column: Vec<Vec<Filter<'_>>> = variables.iter().map(|_| Vec::new()).collect();
+    let mut seen = HashSet::new();
+    for filter in filters {
+        if let Filter::Between { earlier, later, most } = filter {
+            if !seen.insert((earlier, later, most)) {
+                continue;
+            }
+        }
+        at_column[filter.last()].push(filter);
+    }
+    let mut rows: Vec<u16> = Vec::new();
+    let mut count = 1;
+    for (width, (&v, filters)) in variables.iter().zip(&at_column).enumerate() {
+        let mut next: Vec<u16> = Vec::with_capacity(rows.len() * 2 + 2);
+        for state in 0..count {
+            for value in 0..domains[v as usize] {
+                let start = next.len();
+                next.extend_from_slice(&rows[state * width..(state + 1) * width]);
+                next.push(value);
+                if !filters.iter().all(|filter| filter.passes(&next[start..])) {
+                    next.truncate(start);
+                }
+            }
+            if next.len() > limit.values {
+                return None;
+            }
+        }
+        count = next.len() / (width + 1);
+        rows = next;
+        // Filters only drop rows: wider layers may hold fewer, but hardly by a factor of ten.
+        if count / 16 > limit.states {
+            return None;
+        }
+    }
+    Some(rows)
+}

@@ -1,0 +1,173 @@
+//! Pairs of variables that share no bag.
+//!
+//! A clique written as counters has no bag for each of its pairs, and a relation that costs nothing
+//! has no edge. For a source `a`, the conditional `c(s) = P(y_a = 1 | s)` is carried from separator
+//! to separator along the paths to its partners, by sums of beliefs; at the home of a partner `b`,
+//! `E[y_a y_b] = E[c · y_b]`. Cost: the states of the bags on the paths, for each source.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::kernel::Scratch;
+use super::number::Number;
+use super::tables::{Bag, Tables};
+
+/// The partners of one source.
+#[derive(Debug)]
+pub(super) struct Source {
+    variable: u32,
+    /// The bags to visit, from the source outwards: `(bag, where it is reached from)`.
+    path: Vec<(u32, Option<u32>)>,
+    /// Partner and cell.
+    partners: Vec<(u32, u32)>,
+    /// Partners in other trees, which are independent.
+    apart: Vec<(u32, u32)>,
+}
+
+/// Groups the distant pairs by source and lays the paths.
+pub(super) fn sources(tables: &Tables) -> Vec<Source> {
+    let mut count: BTreeMap<u32, usize> = BTreeMap::new();
+    for pair in &tables.distant {
+        *count.entry(pair.a).or_default() += 1;
+        *count.entry(pair.b).or_default() += 1;
+    }
+    let mut by_source: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+    for pair in &tables.distant {
+        let swap = count[&pair.b] > count[&pair.a];
+        let (a, b) = if swap { (pair.b, pair.a) } else { (pair.a, pair.b) };
+        by_source.entry(a).or_default().push((b, pair.cell));
+    }
+    let up = |mut b: u32| {
+        let mut path = vec![b];
+        while let Some(parent) = tables.bags[b as usize].parent {
+            path.push(parent);
+            b = parent;
+        }
+        path
+    };
+    let lay = |(variable, all): (u32, Vec<(u32, u32)>)| {
+        let from = up(tables.home[variable as usize]);
+        let mut source = Source { variable, path: Vec::new(), partners: vec![], apart: vec![] };
+        // Each bag is reached from one neighbour: the tree has no second way.
+        let mut reached: BTreeMap<u32, Option<u32>> = BTreeMap::from([(from[0], None)]);
+        let mut order = vec![from[0]];
+        let above: BTreeSet<u32> = from.iter().copied().collect();
+        for (partner, cell) in all {
+            let to = up(tables.home[partner as usize]);
+            let Some(meet) = to.iter().position(|b| above.contains(b)) else {
+                source.apart.push((partner, cell));
+                continue;
+            };
+            source.partners.push((partner, cell));
+            let top = from.iter().position(|b| *b == to[meet]).unwrap_or(0);
+            let path: Vec<u32> =
+                from[..=top].iter().chain(to[..meet].iter().rev()).copied().collect();
+            for step in path.windows(2) {
+                if !reached.contains_key(&step[1]) {
+                    reached.insert(step[1], Some(step[0]));
+                    order.push(step[1]);
+                }
+            }
+        }
+        source.path = order.into_iter().map(|b| (b, reached[&b])).collect();
+        source
+    };
+    by_source.into_iter().map(lay).collect()
+}
+
+/// Fills the cells of the pairs. After both passes.
+pub(super) fn fill<N: Number>(tables: &Tables, sources: &[Source], scratch: &mut Scratch<N>) {
+    for source in sources {
+        for &(partner, cell) in &source.apart {
+            let both = scratch.on(source.variable as usize).times(scratch.on(partner as usize));
+            scratch.cells[cell as usize] = both;
+        }
+        // Conditionals on the separators that were passed, by the lower bag of each.
+        let mut known: BTreeMap<u32, Vec<N>> = BTreeMap::new();
+        for &(b, reached) in &source.path {
+            visit(tables, source, (b, reached), scratch, &mut known);
+        }
+    }
+}
+
+/// Which entry of a separator each state of a bag belongs to.
+fn entry(bag: &Bag, state: usize, segment: usize, below: Option<(usize, usize)>) -> usize {
+    match below {
+        Some((input, first)) => bag.index[state * bag.inputs + input] as usize - first,
+        None => segment,
+    }
+}
+
+fn visit<N: Number>(
+    tables: &Tables,
+    source: &Source,
+    (b, reached): (u32, Option<u32>),
+    scratch: &mut Scratch<N>,
+    known: &mut BTreeMap<u32, Vec<N>>,
+) {
+    let bag = &tables.bags[b as usize];
+    // A separator is named by its lower bag; `Some` says which input of this bag it is.
+    let separator = |other: u32| {
+        let child = bag.children.iter().find(|child| child.0 == other);
+        match child {
+            Some(&(child, input)) => (child, Some((input, tables.bags[child as usize].out))),
+            None => (b, None),
+        }
+    };
+    let inward = reached.map(&separator);
+    let onward = source.path.iter().filter(|step| step.1 == Some(b)).map(|step| separator(step.0));
+    let onward: Vec<(u32, Option<(usize, usize)>)> = onward.collect();
+    let size = |lower: u32| tables.bags[lower as usize].segments.len() - 1;
+    let mut sums: Vec<(Vec<N>, Vec<N>)> = onward
+        .iter()
+        .map(|&(lower, _)| (vec![N::ZERO; size(lower)], vec![N::ZERO; size(lower)]))
+        .collect();
+    let input_of = |v: u32| bag.labels.iter().find(|label| label.0 == v).map(|label| label.1);
+    let own = input_of(source.variable).filter(|_| inward.is_none());
+    let partners: Vec<(u32, usize, u32)> = source
+        .partners
+        .iter()
+        .filter_map(|&(v, cell)| input_of(v).map(|input| (v, input, cell)))
+        .collect();
+    let on = |state: usize, v: u32, input: usize| {
+        bag.index[state * bag.inputs + input] == 2 * v + 1
+    };
+    let mut both = vec![N::ZERO; partners.len()];
+    let mut whole = N::ZERO;
+    for (segment, range) in bag.segments.windows(2).enumerate() {
+        let message = scratch.down[bag.out + segment];
+        for state in range[0] as usize..range[1] as usize {
+            let mut belief = message;
+            if !bag.weight.is_empty() {
+                belief = belief.times(N::weight(&tables.weights, bag.weight[state]));
+            }
+            for &at in &bag.index[state * bag.inputs..(state + 1) * bag.inputs] {
+                belief = belief.times(scratch.up[at as usize]);
+            }
+            whole = whole.plus(belief);
+            let share = match (own, inward) {
+                (Some(input), _) if on(state, source.variable, input) => belief,
+                (None, Some((lower, below))) => {
+                    belief.times(known[&lower][entry(bag, state, segment, below)])
+                }
+                _ => N::ZERO,
+            };
+            for ((_, below), (part, all)) in onward.iter().zip(&mut sums) {
+                let at = entry(bag, state, segment, *below);
+                part[at] = part[at].plus(share);
+                all[at] = all[at].plus(belief);
+            }
+            for (&(v, input, _), both) in partners.iter().zip(&mut both) {
+                if on(state, v, input) {
+                    *both = both.plus(share);
+                }
+            }
+        }
+    }
+    for (&(_, _, cell), both) in partners.iter().zip(both) {
+        scratch.cells[cell as usize] = both.over(whole);
+    }
+    for ((lower, _), (part, all)) in onward.iter().zip(sums) {
+        let ratio = part.iter().zip(&all).map(|(part, all)| part.over(*all)).collect();
+        known.insert(*lower, ratio);
+    }
+}

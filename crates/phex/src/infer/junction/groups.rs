@@ -1,0 +1,83 @@
+//! One-of groups along the tree of bags.
+//!
+//! For a group with members on both sides of a separator one bit is enough: whether the member that
+//! is on lies below. So the tree is made without the groups, and then every bag that has members of
+//! the group below gets the bit `t = Σ terms`, its terms being its own members and the bits of its
+//! children; where all members are below, exactly one term is on.
+
+use super::eliminate::{Forest, table};
+use super::variables::{Factor, Kind, Network};
+
+/// Adds bits and factors for every group.
+pub(super) fn attach(network: &mut Network, forest: &mut Forest) {
+    let mut home = vec![0u32; network.domains.len()];
+    let mut best = vec![f64::INFINITY; network.domains.len()];
+    for (b, bag) in forest.bags.iter().enumerate() {
+        let size = table(bag, &network.domains);
+        for &v in bag {
+            if size < best[v as usize] {
+                (best[v as usize], home[v as usize]) = (size, b as u32);
+            }
+        }
+    }
+    for group in 0..network.groups.len() {
+        let members = network.groups[group].1.clone();
+        join_trees(&members, &home, forest, &network.domains);
+        let mut terms: Vec<Vec<u32>> = vec![Vec::new(); forest.bags.len()];
+        members.iter().for_each(|&m| terms[home[m as usize] as usize].push(m));
+        let mut inside: Vec<usize> = terms.iter().map(Vec::len).collect();
+        for b in forest.order() {
+            let b = b as usize;
+            if inside[b] == 0 {
+                continue;
+            }
+            let mut scope = std::mem::take(&mut terms[b]);
+            let up = forest.parent[b].filter(|_| inside[b] < members.len());
+            let Some(parent) = up else {
+                network.factors.push(Factor { scope, kind: Kind::One });
+                break;
+            };
+            let out = if scope.len() == 1 {
+                scope[0]
+            } else {
+                let out = network.domains.len() as u32;
+                network.domains.push(2);
+                insert(&mut forest.bags[b], out);
+                scope.push(out);
+                network.factors.push(Factor { scope, kind: Kind::Sum });
+                out
+            };
+            insert(&mut forest.bags[parent as usize], out);
+            terms[parent as usize].push(out);
+            inside[parent as usize] += inside[b];
+        }
+        if members.is_empty() {
+            network.constant = f64::NEG_INFINITY;
+        }
+    }
+    forest.size = forest.bags.iter().map(|bag| table(bag, &network.domains)).sum();
+}
+
+fn insert(bag: &mut Vec<u32>, variable: u32) {
+    if let Err(at) = bag.binary_search(&variable) {
+        bag.insert(at, variable);
+    }
+}
+
+/// Hangs the trees that hold members one below the other.
+fn join_trees(members: &[u32], home: &[u32], forest: &mut Forest, domains: &[u16]) {
+    let root = |mut b: u32| {
+        while let Some(parent) = forest.parent[b as usize] {
+            b = parent;
+        }
+        b
+    };
+    let mut roots: Vec<u32> = members.iter().map(|&m| root(home[m as usize])).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    let size = |b: u32| table(&forest.bags[b as usize], domains);
+    roots.sort_by(|&a, &b| size(b).total_cmp(&size(a)));
+    for pair in roots.windows(2) {
+        forest.parent[pair[0] as usize] = Some(pair[1]);
+    }
+}

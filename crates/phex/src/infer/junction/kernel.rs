@@ -1,0 +1,297 @@
+//! The two passes of sum-product over the tables.
+//!
+//! Up, for each entry `s` of a bag's separator: `μ(s) = Σ_{x ∼ s} w(x) Π_k m_k(x)`, the inputs `m_k`
+//! being label weights and messages of children. Down, into each input:
+//! `ν_k(t) = Σ_{x ∼ t} ν(s(x)) w(x) Π_{l ≠ k} m_l(x)`, by products from both ends, without a
+//! division. A label's marginal is `ν m` of its own input. Cost: O(states · inputs) a pass.
+//!
+//! Every message is brought to a peak in [1/2, 1), so products only underflow. What that loses is
+//! below the smallest normal number; a row is *doubtful* when the normaliser of some separator is
+//! not far above it, or when normalisers disagree. The caller answers such rows with
+//! [`Wide`](super::number::Wide).
+
+use multiversion::multiversion;
+
+use super::number::{Exponents, Number};
+use super::tables::{Bag, Tables};
+
+/// Messages of some rows.
+pub(super) struct Scratch<N: Number> {
+    pub(super) up: Vec<N>,
+    pub(super) down: Vec<N>,
+    /// For each bag: the peak of the message up before rescaling, and the exponents taken out of it
+    /// and of everything below.
+    peak: Vec<N>,
+    below: Vec<N::Exponents>,
+    /// The exponents taken out of the messages into each bag, and of the message from its parent.
+    inside: Vec<N::Exponents>,
+    above: Vec<N::Exponents>,
+    /// The root of each bag's tree.
+    root: Vec<u32>,
+    /// Sums of beliefs, as shares of the whole.
+    pub(super) cells: Vec<N>,
+    /// Not zero in the lanes of doubtful rows.
+    pub(super) doubt: N::Exponents,
+}
+
+impl<N: Number> Scratch<N> {
+    pub(super) fn new(tables: &Tables, down: bool) -> Scratch<N> {
+        let bags = tables.bags.len();
+        Scratch {
+            up: vec![N::ZERO; tables.entries],
+            down: vec![N::ZERO; if down { tables.entries } else { 0 }],
+            peak: vec![N::ZERO; bags],
+            below: vec![N::Exponents::NONE; bags],
+            inside: vec![N::Exponents::NONE; bags],
+            above: vec![N::Exponents::NONE; bags],
+            root: vec![0; bags],
+            cells: vec![N::ZERO; tables.cells],
+            doubt: N::Exponents::NONE,
+        }
+    }
+
+    /// Bytes of the messages of one row group.
+    pub(super) fn bytes(tables: &Tables) -> f64 {
+        2.0 * tables.entries as f64 * size_of::<N>() as f64
+    }
+
+    /// The logarithm of the sum over all states, less what was taken out of weights.
+    pub(super) fn log_partition(&self, tables: &Tables, lane: usize) -> f64 {
+        let roots = tables.bags.iter().zip(&self.below).filter(|(bag, _)| bag.parent.is_none());
+        let one = |(bag, below): (&Bag, &N::Exponents)| {
+            let (mantissa, exponent) = self.up[bag.out].lane(lane);
+            let exponent = exponent + below.lane(lane);
+            mantissa.ln() + exponent as f64 * std::f64::consts::LN_2
+        };
+        roots.map(one).sum()
+    }
+
+    /// The probability that a label variable is on.
+    pub(super) fn on(&self, variable: usize) -> N {
+        let off = self.up[2 * variable].times(self.down[2 * variable]);
+        let on = self.up[2 * variable + 1].times(self.down[2 * variable + 1]);
+        on.over(on.plus(off))
+    }
+}
+
+#[inline(always)]
+fn fixed<N: Number>(tables: &Tables, bag: &Bag, state: usize) -> N {
+    if bag.weight.is_empty() { N::ONE } else { N::weight(&tables.weights, bag.weight[state]) }
+}
+
+#[inline(always)]
+fn up_bag<N: Number, const K: usize>(tables: &Tables, bag: &Bag, inputs: &[N], out: &mut [N]) -> N {
+    let (index, _) = bag.index.as_chunks::<K>();
+    let mut peak = N::ZERO;
+    for (entry, range) in out.iter_mut().zip(bag.segments.windows(2)) {
+        let mut sum = N::ZERO;
+        for state in range[0] as usize..range[1] as usize {
+            let mut product = inputs[index[state][0] as usize];
+            for k in 1..K {
+                product = product.times(inputs[index[state][k] as usize]);
+            }
+            if !bag.weight.is_empty() {
+                product = product.times(fixed(tables, bag, state));
+            }
+            sum = sum.plus(product);
+        }
+        *entry = sum;
+        peak = peak.peak(sum);
+    }
+    peak
+}
+
+#[inline(always)]
+fn up_any<N: Number>(tables: &Tables, bag: &Bag, inputs: &[N], out: &mut [N]) -> N {
+    let mut peak = N::ZERO;
+    for (entry, range) in out.iter_mut().zip(bag.segments.windows(2)) {
+        let mut sum = N::ZERO;
+        for state in range[0] as usize..range[1] as usize {
+            let mut product = fixed(tables, bag, state);
+            for &at in &bag.index[state * bag.inputs..(state + 1) * bag.inputs] {
+                product = N::times(product, inputs[at as usize]);
+            }
+            sum = sum.plus(product);
+        }
+        *entry = sum;
+        peak = peak.peak(sum);
+    }
+    peak
+}
+
+/// The pass from the leaves. The weights of the label variables are in the table.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2+fma"))]
+pub(super) fn up<N: Number>(tables: &Tables, scratch: &mut Scratch<N>) {
+    for (b, bag) in tables.bags.iter().enumerate() {
+        let (inputs, rest) = scratch.up.split_at_mut(bag.out);
+        let out = &mut rest[..bag.segments.len() - 1];
+        let peak = match bag.inputs {
+            1 => up_bag::<N, 1>(tables, bag, inputs, out),
+            2 => up_bag::<N, 2>(tables, bag, inputs, out),
+            3 => up_bag::<N, 3>(tables, bag, inputs, out),
+            4 => up_bag::<N, 4>(tables, bag, inputs, out),
+            _ => up_any::<N>(tables, bag, inputs, out),
+        };
+        let (factor, exponents) = peak.lift();
+        out.iter_mut().for_each(|entry| *entry = entry.times(factor));
+        let mut inside = N::Exponents::NONE;
+        for &(child, _) in &bag.children {
+            inside = inside.add(scratch.below[child as usize]);
+        }
+        scratch.peak[b] = peak;
+        scratch.inside[b] = inside;
+        scratch.below[b] = inside.add(exponents);
+    }
+}
+
+/// One state on its way down: `base` is everything but the inputs. Returns the state's belief.
+#[inline(always)]
+fn spread<N: Number, const K: usize>(index: &[u32; K], base: N, up: &[N], down: &mut [N]) -> N {
+    let mut value = [N::ONE; K];
+    for k in 0..K {
+        value[k] = up[index[k] as usize];
+    }
+    let mut after = [N::ONE; K];
+    for k in (1..K).rev() {
+        after[k - 1] = after[k].times(value[k]);
+    }
+    let mut before = base;
+    for k in 0..K {
+        let slot = &mut down[index[k] as usize];
+        *slot = slot.plus(if k + 1 < K { before.times(after[k]) } else { before });
+        before = before.times(value[k]);
+    }
+    before
+}
+
+#[inline(always)]
+fn spread_any<N: Number>(
+    index: &[u32],
+    base: N,
+    up: &[N],
+    down: &mut [N],
+    after: &mut Vec<N>,
+) -> N {
+    after.clear();
+    after.resize(index.len() + 1, N::ONE);
+    for k in (0..index.len()).rev() {
+        after[k] = after[k + 1].times(up[index[k] as usize]);
+    }
+    let mut before = base;
+    for (k, &at) in index.iter().enumerate() {
+        let slot = &mut down[at as usize];
+        *slot = slot.plus(before.times(after[k + 1]));
+        before = before.times(up[at as usize]);
+    }
+    before
+}
+
+#[inline(always)]
+fn down_bag<N: Number, const K: usize>(
+    tables: &Tables,
+    bag: &Bag,
+    up: &[N],
+    own: &[N],
+    down: &mut [N],
+) {
+    let (index, _) = bag.index.as_chunks::<K>();
+    for (&message, range) in own.iter().zip(bag.segments.windows(2)) {
+        for state in range[0] as usize..range[1] as usize {
+            let mut base = message;
+            if !bag.weight.is_empty() {
+                base = base.times(fixed(tables, bag, state));
+            }
+            spread::<N, K>(&index[state], base, up, down);
+        }
+    }
+}
+
+/// As [`down_bag`], for any number of inputs, with sums of beliefs.
+#[inline(always)]
+fn down_any<N: Number>(
+    tables: &Tables,
+    bag: &Bag,
+    up: &[N],
+    own: &[N],
+    down: &mut [N],
+    cells: Option<&mut [N]>,
+) {
+    let mut after = Vec::new();
+    let mut cells = cells.filter(|_| !bag.sums.start.is_empty());
+    for (&message, range) in own.iter().zip(bag.segments.windows(2)) {
+        for state in range[0] as usize..range[1] as usize {
+            let base = message.times(fixed(tables, bag, state));
+            let index = &bag.index[state * bag.inputs..(state + 1) * bag.inputs];
+            let belief = spread_any(index, base, up, down, &mut after);
+            if let Some(cells) = &mut cells {
+                let items = bag.sums.start[state] as usize..bag.sums.start[state + 1] as usize;
+                for &(cell, times) in &bag.sums.items[items] {
+                    let slot = &mut cells[cell as usize];
+                    *slot = slot.plus(belief.times(N::count(times)));
+                }
+            }
+        }
+    }
+}
+
+/// The pass from the roots, after [`up`]. Fills the cells when `sums` are wanted.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2+fma"))]
+pub(super) fn down<N: Number>(tables: &Tables, scratch: &mut Scratch<N>, sums: bool) {
+    scratch.down.fill(N::ZERO);
+    scratch.cells.fill(N::ZERO);
+    for (b, bag) in tables.bags.iter().enumerate().rev() {
+        let (inputs, rest) = scratch.down.split_at_mut(bag.out);
+        let own = &mut rest[..bag.segments.len() - 1];
+        let message = &scratch.up[bag.separator()];
+        let mut peak = N::ZERO;
+        match bag.parent {
+            None => {
+                own.fill(N::ONE);
+                (scratch.root[b], scratch.above[b]) = (b as u32, N::Exponents::NONE);
+                peak = N::ONE;
+            }
+            Some(p) => {
+                let p = p as usize;
+                own.iter().for_each(|&entry| peak = peak.peak(entry));
+                let (factor, exponents) = peak.lift();
+                own.iter_mut().for_each(|entry| *entry = entry.times(factor));
+                let beside = scratch.inside[p].subtract(scratch.below[b]);
+                scratch.above[b] = scratch.above[p].add(beside).add(exponents);
+                scratch.root[b] = scratch.root[p];
+            }
+        }
+        let mut whole = N::ZERO;
+        own.iter().zip(message).for_each(|(d, u)| whole = whole.plus(d.times(*u)));
+        let root = scratch.root[b] as usize;
+        let truth = scratch.up[tables.bags[root].out];
+        let exponents = scratch.above[b].add(scratch.below[b]).subtract(scratch.below[root]);
+        let doubt = &mut scratch.doubt;
+        whole.times(peak).doubt(whole.times(scratch.peak[b]), whole, exponents, truth, doubt);
+        let up = &scratch.up[..bag.out];
+        if sums && !bag.sums.start.is_empty() {
+            down_any(tables, bag, up, own, inputs, Some(&mut scratch.cells));
+            // To shares of this bag's normaliser, whose scale is that of the parent's message.
+            let (factor, _) = scratch.peak[b].lift();
+            let share = factor.over(whole);
+            bag.sums.cells.iter().for_each(|&cell| {
+                let slot = &mut scratch.cells[cell as usize];
+                *slot = slot.times(share);
+            });
+        } else {
+            match bag.inputs {
+                1 => down_bag::<N, 1>(tables, bag, up, own, inputs),
+                2 => down_bag::<N, 2>(tables, bag, up, own, inputs),
+                3 => down_bag::<N, 3>(tables, bag, up, own, inputs),
+                4 => down_bag::<N, 4>(tables, bag, up, own, inputs),
+                _ => down_any(tables, bag, up, own, inputs, None),
+            }
+        }
+        let exponents = scratch.above[b].add(scratch.inside[b]).subtract(scratch.below[root]);
+        for &(variable, _) in &bag.labels {
+            let at = 2 * variable as usize;
+            let off = scratch.up[at].times(inputs[at]);
+            let whole = off.plus(scratch.up[at + 1].times(inputs[at + 1]));
+            whole.doubt(whole, whole, exponents, truth, &mut scratch.doubt);
+        }
+    }
+}
