@@ -20,9 +20,9 @@ pub(crate) struct States {
     /// The log-weight of every state for scores of zero.
     base: f64,
     bias: Vec<f64>,
-    /// Relations without a cost: violated in some legal states. `(relation, state, count)`.
+    /// Terms without a cost: violated in some legal states. `(term, state, count)`.
     violations: Vec<(u32, u32, f32)>,
-    relations: usize,
+    terms: usize,
 }
 
 impl States {
@@ -48,37 +48,33 @@ impl States {
             base: model.constant(),
             bias: model.bias().to_vec(),
             violations: Vec::new(),
-            relations: model.relations().len(),
+            terms: model.terms(),
         };
         states.violations = states.free_violations(model);
         Ok(states)
     }
 
-    /// Where relations that cost nothing are violated.
+    /// Where terms that cost nothing are violated: the others are violated in no legal state.
     fn free_violations(&self, model: &Model) -> Vec<(u32, u32, f32)> {
-        let free: Vec<(u32, &Relation)> = (0u32..)
-            .zip(model.relations())
-            .filter(|(_, relation)| match relation {
-                Relation::Hierarchy { cost, .. }
-                | Relation::Exclusion { cost, .. }
-                | Relation::Group { cost, .. } => *cost == 0.0,
-                Relation::Pair { .. } => true,
-            })
-            .collect();
+        let is_free = |relation: &Relation| match relation {
+            Relation::Hierarchy { cost, .. }
+            | Relation::Exclusion { cost, .. }
+            | Relation::Group { cost, .. } => *cost == 0.0,
+            Relation::Pair { .. } => true,
+        };
+        let relations = (0u32..).zip(model.relations());
+        let free: Vec<(u32, &Relation)> = relations.filter(|(_, r)| is_free(r)).collect();
         let mut violations = Vec::new();
-        if free.is_empty() {
+        if free.is_empty() && model.dense().is_none() {
             return violations;
         }
-        let mut is_on = vec![false; self.labels];
         for state in 0..self.len() {
-            self.labels_on(state).iter().for_each(|&label| is_on[label as usize] = true);
-            for &(relation, r) in &free {
-                let count = r.violations(|id: LabelId| is_on[id.index()]) as f32;
-                if count > 0.0 {
-                    violations.push((relation, state as u32, count));
-                }
-            }
-            self.labels_on(state).iter().for_each(|&label| is_on[label as usize] = false);
+            let on = self.as_flags(state);
+            let relations =
+                free.iter().map(|(term, r)| (*term, r.violations(|id: LabelId| on[id.index()])));
+            let dense = model.dense().map(|dense| dense.violations(&on)).unwrap_or_default();
+            let all = relations.chain((0u32..).zip(dense)).filter(|(_, count)| *count > 0.0);
+            violations.extend(all.map(|(term, count)| (term, state as u32, count as f32)));
         }
         violations
     }
@@ -138,11 +134,11 @@ impl States {
                 let out = &mut answers.marginals[row * self.labels..(row + 1) * self.labels];
                 out.iter_mut().zip(&marginals).for_each(|(out, value)| *out = value.0[lane]);
                 if let Some(all) = &mut answers.expectations {
-                    let out = &mut all[row * self.relations..(row + 1) * self.relations];
+                    let out = &mut all[row * self.terms..(row + 1) * self.terms];
                     out.fill(T::ZERO);
-                    for &(relation, state, count) in &self.violations {
+                    for &(term, state, count) in &self.violations {
                         let probability = weights[state as usize].0[lane];
-                        out[relation as usize] += probability * T::from_f64(f64::from(count));
+                        out[term as usize] += probability * T::from_f64(f64::from(count));
                     }
                 }
             }
