@@ -53,7 +53,9 @@ fn main() {
         return;
     };
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    println!("| variant | compile s | states | largest bag | width | ms/row, 16 | ms/row, 64 | ms, 1 |");
+    println!(
+        "| variant | compile s | states | largest bag | width | ms/row, 16 | ms/row, 64 | ms, 1 |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (name, hierarchy, rule, exclusion) in VARIANTS {
         if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
