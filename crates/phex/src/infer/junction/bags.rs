@@ -97,7 +97,11 @@ impl Codes {
 enum Filter<'a> {
     Factor(&'a super::variables::Factor, Vec<usize>),
     /// `0 ≤ later − earlier ≤ most`.
-    Between { earlier: usize, later: usize, most: u16 },
+    Between {
+        earlier: usize,
+        later: usize,
+        most: u16,
+    },
     /// At most one of these columns is on.
     AtMostOne(Vec<usize>),
     Child(&'a Codes, Vec<usize>),
@@ -106,9 +110,9 @@ enum Filter<'a> {
 impl Filter<'_> {
     fn last(&self) -> usize {
         match self {
-            Filter::Factor(_, columns)
-            | Filter::AtMostOne(columns)
-            | Filter::Child(_, columns) => columns.iter().copied().max().unwrap_or(0),
+            Filter::Factor(_, columns) | Filter::AtMostOne(columns) | Filter::Child(_, columns) => {
+                columns.iter().copied().max().unwrap_or(0)
+            }
             Filter::Between { earlier, later, .. } => *earlier.max(later),
         }
     }

@@ -1,10 +1,14 @@
 //! Exclusions as few cliques.
 //!
-//! A group is extended by labels that exclude all of it at the same cost; of the remaining pairs,
-//! cliques of three or more of one cost are grown greedily. Every pair is in exactly one clique or
-//! stays a pair, so that nothing is charged twice and nothing need be corrected.
+//! A group is extended by labels that exclude most of it at the same cost; the remaining pairs of
+//! one cost are covered by sets of three or more, grown greedily. A pair of such a set that does
+//! not exclude each other gets its charge back by a pair of negative cost. Of hard exclusions only
+//! true cliques are taken: an infinite charge cannot be given back. Fewer pairs left over mean a
+//! narrower tree, up to a point: [`Taste`] varies the trade.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::eliminate::Chance;
 
 /// Variables of which each pair that is on costs the same.
 #[derive(Debug, Clone)]
@@ -13,6 +17,16 @@ pub(super) struct Clique {
     /// The first so many are the members that it was made of.
     pub(super) base: usize,
     pub(super) cost: f64,
+}
+
+/// What varies between attempts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taste {
+    /// Pairs that a new member must exclude for each one that it does not.
+    pub(super) strictness: f64,
+    /// Shuffles the order of members, the more the higher; 0 for few links first.
+    pub(super) noise: u64,
+    pub(super) seed: u64,
 }
 
 type Pairs = Vec<((u32, u32), f64)>;
@@ -26,91 +40,115 @@ impl Neighbours {
         self.0.get(&variable).into_iter().flatten().copied()
     }
 
-    fn first(&self, variable: u32) -> Option<u32> {
-        self.of(variable).next()
-    }
-
-    fn joined(&self, a: u32, b: u32) -> bool {
-        self.0.get(&a).is_some_and(|near| near.contains(&b))
-    }
-
     fn insert(&mut self, a: u32, b: u32) {
         self.0.entry(a).or_default().insert(b);
         self.0.entry(b).or_default().insert(a);
     }
 
-    fn remove(&mut self, a: u32, b: u32) {
+    fn remove(&mut self, a: u32, b: u32) -> bool {
+        let mut was = false;
         for (a, b) in [(a, b), (b, a)] {
             if let Some(near) = self.0.get_mut(&a) {
-                near.remove(&b);
+                was = near.remove(&b);
             }
         }
+        was
     }
 
-    /// Takes the pairs between `member` and the others out.
-    fn consume(&mut self, member: u32, others: &[u32]) {
-        others.iter().for_each(|&other| self.remove(member, other));
-    }
-
-    /// Adds to a set what is joined to all of it, best joined first.
-    fn extend(&mut self, members: &mut Vec<u32>, consume: bool) {
+    /// Adds what excludes most of a set, best first.
+    fn extend(&self, members: &mut Vec<u32>, strictness: f64) {
+        let mut joined: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut counted = 0;
         loop {
-            let near: Vec<u32> = self
-                .of(members[0])
-                .filter(|v| !members.contains(v) && members.iter().all(|&m| self.joined(m, *v)))
-                .collect();
-            let common = |v: u32| near.iter().filter(|&&other| self.joined(v, other)).count();
-            let Some(&best) = near.iter().max_by_key(|&&v| (common(v), std::cmp::Reverse(v)))
-            else {
-                return;
-            };
-            if consume {
-                self.consume(best, members);
+            for &member in &members[counted..] {
+                self.of(member).for_each(|v| *joined.entry(v).or_default() += 1);
+                joined.remove(&member);
             }
-            members.push(best);
+            for member in &members[..counted] {
+                joined.remove(member);
+            }
+            counted = members.len();
+            let best = joined.iter().max_by_key(|&(&v, &count)| (count, std::cmp::Reverse(v)));
+            let Some((&v, &count)) = best else { return };
+            let missing = counted - count;
+            if missing > 0 && (count as f64) < strictness * missing as f64 {
+                return;
+            }
+            members.push(v);
         }
+    }
+
+    /// The pair to start a set from: the busiest variable and the partner it shares most with.
+    fn start(&self, busiest: u32) -> Option<[u32; 2]> {
+        let near = self.0.get(&busiest)?;
+        let common = |v: &u32| self.of(*v).filter(|other| near.contains(other)).count();
+        let partner = near.iter().max_by_key(|&v| (common(v), std::cmp::Reverse(*v)))?;
+        Some([busiest, *partner])
+    }
+
+    /// Takes the pairs of a set out, from the member at `from` on; returns those that were not in.
+    fn consume(&mut self, members: &[u32], from: usize) -> Vec<(u32, u32)> {
+        let mut missing = Vec::new();
+        for at in from..members.len() {
+            for &other in &members[..at] {
+                if !self.remove(members[at], other) {
+                    missing.push((other.min(members[at]), other.max(members[at])));
+                }
+            }
+        }
+        missing
     }
 }
 
-/// The given sets, extended, then new cliques; and the pairs that are in none. `links` orders the
-/// members of each part: those with few links come first, so that the others meet few counters.
+/// The given sets, extended, then new ones; and the pairs that are in none, with corrections.
+/// `links` orders the members of each part: those with few links come first, so that the others
+/// meet few counters.
 pub(super) fn cover(
     sets: Vec<Clique>,
     exclusions: HashMap<(u32, u32), f64>,
     links: &[u32],
+    taste: Taste,
 ) -> (Vec<Clique>, Pairs) {
     let mut by_cost: BTreeMap<u64, Neighbours> = BTreeMap::new();
     for (&(a, b), cost) in &exclusions {
         by_cost.entry(cost.to_bits()).or_default().insert(a, b);
     }
-    let arrange = |members: &mut [u32]| members.sort_by_key(|&v| (links[v as usize], v));
+    let noise = |v: u32| match taste.noise {
+        0 => 0,
+        noise => Chance(taste.seed ^ u64::from(v) << 20).next() % (noise + 1),
+    };
+    let rank = |v: u32| u64::from(links[v as usize]) + noise(v);
+    let arrange = |members: &mut [u32]| members.sort_by_key(|&v| (rank(v), v));
+    let strictness = |cost: f64| if cost.is_finite() { taste.strictness } else { f64::INFINITY };
     let mut cliques = sets;
+    let mut rest = Pairs::new();
     for clique in &mut cliques {
         arrange(&mut clique.members);
         clique.base = clique.members.len();
         if let Some(pairs) = by_cost.get_mut(&clique.cost.to_bits()) {
-            pairs.extend(&mut clique.members, true);
+            pairs.extend(&mut clique.members, strictness(clique.cost));
+            let missing = pairs.consume(&clique.members, clique.base);
+            rest.extend(missing.into_iter().map(|pair| (pair, -clique.cost)));
             arrange(&mut clique.members[clique.base..]);
         }
     }
-    let mut rest = Pairs::new();
     for (cost, mut pairs) in by_cost {
         let cost = f64::from_bits(cost);
-        let starts: Vec<u32> = pairs.0.keys().copied().collect();
-        for a in starts {
-            while let Some(b) = pairs.first(a) {
-                let mut members = vec![a, b];
-                pairs.extend(&mut members, false);
-                for at in 1..members.len() {
-                    pairs.consume(members[at], &members[..at]);
-                }
-                if members.len() == 2 {
+        let mut starts: Vec<u32> = pairs.0.keys().copied().collect();
+        starts.sort_by_key(|v| std::cmp::Reverse(pairs.0[v].len() as u64 + noise(*v) / 4));
+        for busiest in starts {
+            while let Some(start) = pairs.start(busiest) {
+                let mut members = start.to_vec();
+                pairs.extend(&mut members, strictness(cost));
+                let missing = pairs.consume(&members, 1);
+                if let [a, b] = members[..] {
                     rest.push(((a.min(b), a.max(b)), cost));
-                } else {
-                    arrange(&mut members);
-                    let base = members.len();
-                    cliques.push(Clique { members, base, cost });
+                    continue;
                 }
+                rest.extend(missing.into_iter().map(|pair| (pair, -cost)));
+                arrange(&mut members);
+                let base = members.len();
+                cliques.push(Clique { members, base, cost });
             }
         }
     }

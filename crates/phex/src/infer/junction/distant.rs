@@ -128,9 +128,8 @@ fn visit<N: Number>(
         .iter()
         .filter_map(|&(v, cell)| input_of(v).map(|input| (v, input, cell)))
         .collect();
-    let on = |state: usize, v: u32, input: usize| {
-        bag.index[state * bag.inputs + input] == 2 * v + 1
-    };
+    let on =
+        |state: usize, v: u32, input: usize| bag.index[state * bag.inputs + input] == 2 * v + 1;
     let mut both = vec![N::ZERO; partners.len()];
     let mut whole = N::ZERO;
     for (segment, range) in bag.segments.windows(2).enumerate() {

@@ -255,11 +255,8 @@ impl Forest {
             let mut placed: Vec<u32> = Vec::new();
             for b in list {
                 let bag = &self.bags[b as usize];
-                let separator: Vec<u32> = bag
-                    .iter()
-                    .copied()
-                    .filter(|v| self.bags[p].binary_search(v).is_ok())
-                    .collect();
+                let separator: Vec<u32> =
+                    bag.iter().copied().filter(|v| self.bags[p].binary_search(v).is_ok()).collect();
                 let price = |c: u32| sizes[c as usize] * (1.0 + load[c as usize]);
                 let best = placed
                     .iter()

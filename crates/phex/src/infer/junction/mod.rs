@@ -37,11 +37,36 @@ use rows::Row;
 use tables::Tables;
 use variables::{Network, Query};
 
-/// Orders whose states are enumerated: the ones that promise the smallest tables.
+/// Attempts whose states are enumerated: the ones that promise the smallest tables.
 const TRIED: usize = 3;
 
 /// Look-ups that finding one order may take.
 const ORDER_WORK: u64 = 400_000_000;
+
+/// The variables and the tree of one attempt; `None` when finding an order takes too long.
+fn plan(model: &Model, attempt: usize, seed: u64) -> Option<(Network, eliminate::Forest)> {
+    let taste = cover::Taste {
+        strictness: [2.0, f64::INFINITY, 1.5, 4.0][attempt % 4],
+        noise: 3 * (attempt / 4) as u64,
+        seed: seed.wrapping_add(attempt as u64),
+    };
+    let mut network = Network::new(model, taste);
+    let mut near: Vec<Vec<u32>> = vec![Vec::new(); network.domains.len()];
+    for factor in &network.factors {
+        for &a in &factor.scope {
+            near[a as usize].extend(factor.scope.iter().copied().filter(|&b| b != a));
+        }
+    }
+    near.iter_mut().for_each(|list| {
+        list.sort_unstable();
+        list.dedup();
+    });
+    let mut chance = eliminate::Chance(taste.seed);
+    let chance = (attempt > 0).then_some(&mut chance);
+    let mut forest = eliminate::min_fill(&near, &network.domains, chance, ORDER_WORK)?;
+    groups::attach(&mut network, &mut forest);
+    Some((network, forest))
+}
 
 /// A compiled model.
 #[derive(Debug)]
@@ -67,45 +92,32 @@ impl Junction {
             let words = "the pairs of dense semantics are not written out".to_owned();
             return Err(Unfit::Shape(words));
         }
-        let network = Network::new(model);
-        let mut near: Vec<Vec<u32>> = vec![Vec::new(); network.domains.len()];
-        for factor in &network.factors {
-            for &a in &factor.scope {
-                near[a as usize].extend(factor.scope.iter().copied().filter(|&b| b != a));
-            }
-        }
-        near.iter_mut().for_each(|list| {
-            list.sort_unstable();
-            list.dedup();
-        });
-        let mut chance = eliminate::Chance(seed);
-        let mut forests = Vec::new();
-        for restart in 0..=restarts {
-            let chance = (restart > 0).then_some(&mut chance);
-            forests.extend(eliminate::min_fill(&near, &network.domains, chance, ORDER_WORK));
-            if forests.is_empty() {
-                let needs = format!("an elimination order of {} variables", near.len());
+        let mut plans = Vec::new();
+        for attempt in 0..=restarts {
+            plans.extend(plan(model, attempt, seed));
+            if plans.is_empty() {
+                let needs = format!("an elimination order of {} labels", model.len());
                 return Err(Unfit::Budget { needs });
             }
         }
-        forests.sort_by(|a, b| a.size.total_cmp(&b.size));
-        forests.truncate(TRIED);
+        plans.sort_by(|a, b| a.1.size.total_cmp(&b.1.size));
+        plans.truncate(TRIED);
         // Both passes read about three inputs a state, and write them on the way down.
         let most = (budget.operations / 8.0).min(budget.bytes / 24.0);
         let mut limit =
             bags::Limit { states: most as usize, values: (budget.bytes / 2.0) as usize };
         let mut best = None;
-        let smallest = forests[0].size;
-        for mut forest in forests {
-            if best.is_some() && forest.size > 2.0 * smallest {
-                continue;
-            }
-            let mut network = network.clone();
-            groups::attach(&mut network, &mut forest);
+        let smallest = plans[0].1.size;
+        for (network, forest) in plans {
             if let Some(states) = bags::enumerate(&network, &forest, &limit) {
                 let total: usize = states.iter().map(|states| states.count).sum();
                 limit.states = total.saturating_sub(1);
+                let full = forest.size;
                 best = Some((network, forest, states));
+                // Where hardly anything is ruled out, the sizes of full tables have decided.
+                if total as f64 > 0.1 * full {
+                    break;
+                }
             }
         }
         let Some((network, forest, states)) = best else {
@@ -113,8 +125,8 @@ impl Junction {
             return Err(Unfit::Budget { needs });
         };
         let tables = Tables::new(&network, &forest, &states);
-        let possible = network.constant > f64::NEG_INFINITY
-            && tables.bags.iter().all(|bag| bag.states > 0);
+        let possible =
+            network.constant > f64::NEG_INFINITY && tables.bags.iter().all(|bag| bag.states > 0);
         let room = budget.bytes - tables.bytes() as f64;
         let sources = distant::sources(&tables);
         let junction = Junction { network, tables, sources, room, possible };
@@ -181,7 +193,11 @@ impl Junction {
             let mut filled = Row::default();
             for row in again {
                 filled.fill(&self.network, block, row);
-                self.pass(std::slice::from_ref(&filled), &mut scratch, answers.expectations.is_some());
+                self.pass(
+                    std::slice::from_ref(&filled),
+                    &mut scratch,
+                    answers.expectations.is_some(),
+                );
                 self.answer(&scratch, 0, &filled, row, answers);
             }
         }
@@ -218,6 +234,16 @@ impl Junction {
     fn pass<N: Number>(&self, rows: &[Row], scratch: &mut Scratch<N>, want: bool) {
         use number::Exponents;
         scratch.doubt = N::Exponents::NONE;
+        self.weights(rows, scratch);
+        kernel::up(&self.tables, scratch);
+        kernel::down(&self.tables, scratch, want);
+        if want {
+            distant::fill(&self.tables, &self.sources, scratch);
+        }
+    }
+
+    /// Writes the weights of the label variables.
+    fn weights<N: Number>(&self, rows: &[Row], scratch: &mut Scratch<N>) {
         for variable in 0..self.network.classes.len() {
             let mut weights = [N::ONE; 2];
             for (lane, row) in rows.iter().enumerate() {
@@ -226,11 +252,6 @@ impl Junction {
                 weights[1].set_exp(lane, on);
             }
             scratch.up[2 * variable..2 * variable + 2].copy_from_slice(&weights);
-        }
-        kernel::up(&self.tables, scratch);
-        kernel::down(&self.tables, scratch, want);
-        if want {
-            distant::fill(&self.tables, &self.sources, scratch);
         }
     }
 
@@ -245,7 +266,11 @@ impl Junction {
     ) {
         let value = |number: N| {
             let (mantissa, exponent) = number.lane(lane);
-            if mantissa == 0.0 || exponent == 0 { mantissa } else { mantissa * (exponent as f64).exp2() }
+            if mantissa == 0.0 || exponent == 0 {
+                mantissa
+            } else {
+                mantissa * (exponent as f64).exp2()
+            }
         };
         let log_partition = scratch.log_partition(&self.tables, lane);
         answers.log_partition[row] = log_partition + filled.offset + self.tables.constant;
@@ -292,9 +317,10 @@ impl Junction {
                     steps.iter().map(|&(n, y)| cell(&(n, y, true)).unwrap_or(0.0)).sum()
                 }
                 Query::Labels(labels) => {
-                    let pairs = labels.iter().enumerate().flat_map(|(at, &a)| {
-                        labels[at + 1..].iter().map(move |&b| (a, b))
-                    });
+                    let pairs = labels
+                        .iter()
+                        .enumerate()
+                        .flat_map(|(at, &a)| labels[at + 1..].iter().map(move |&b| (a, b)));
                     let variable = |label: u32| self.network.variable[label as usize];
                     let pairs = pairs.filter(|&(a, b)| variable(a) != variable(b));
                     pairs.map(|(a, b)| pair(a, b, true)).sum()

@@ -173,7 +173,8 @@ impl Tables {
                 Query::Products(steps) => wanted.extend(steps.iter().map(|&(n, y)| (n, y, true))),
                 Query::Labels(labels) => {
                     for (at, &a) in labels.iter().enumerate() {
-                        let others = labels[at + 1..].iter().filter(|&&b| variable(a) != variable(b));
+                        let others =
+                            labels[at + 1..].iter().filter(|&&b| variable(a) != variable(b));
                         wanted.extend(others.map(|&b| cell(network, a, b, true)));
                     }
                 }
@@ -235,7 +236,8 @@ impl Tables {
 
     pub(super) fn bytes(&self) -> u64 {
         let bag = |bag: &Bag| {
-            let small = bag.index.len() + bag.weight.len() + bag.segments.len() + bag.sums.start.len();
+            let small =
+                bag.index.len() + bag.weight.len() + bag.segments.len() + bag.sums.start.len();
             4 * small + 8 * bag.sums.items.len() + size_of::<Bag>()
         };
         self.bags.iter().map(bag).sum::<usize>() as u64 + 20 * self.weights.single.len() as u64
@@ -281,7 +283,8 @@ impl<'a> Places<'a> {
 
 /// Numbers the separator entries of sorted states.
 fn segments(own: &States, domains: &[u16], bag: &mut Bag) -> Codes {
-    let sizes: Vec<u16> = own.variables[..own.shared].iter().map(|&v| domains[v as usize]).collect();
+    let sizes: Vec<u16> =
+        own.variables[..own.shared].iter().map(|&v| domains[v as usize]).collect();
     let mut codes = Codes::new(&sizes, own.count);
     for state in 0..own.count {
         let entry = bag.segments.len() as u32;

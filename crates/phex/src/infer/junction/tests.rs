@@ -110,13 +110,26 @@ fn check(model: &Model, seed: u64) {
     best(model, &junction, &brute, &Block::new(n, &values).with_evidence(&known), &what);
 }
 
-fn best(
-    _model: &Model,
-    _junction: &Junction,
-    _brute: &Brute,
-    _block: &Block<'_, f64>,
-    _what: &str,
-) {
+fn best(model: &Model, junction: &Junction, brute: &Brute, block: &Block<'_, f64>, what: &str) {
+    for row in 0..block.rows() {
+        let ours = junction.best(block, row, 8);
+        let truth = brute.best(block, row, 9);
+        assert_eq!(ours.len(), truth.len().min(8), "{what}, row {row}");
+        for (rank, (a, b)) in ours.iter().zip(&truth).enumerate() {
+            let close = |c: f64| (b.log_weight - c).abs() < 1e-9 * (1.0 + c.abs());
+            assert!(close(a.log_weight), "{what}, row {row}: {a:?} for {b:?}");
+            let weight = model.log_weight(block.row(row), &a.on);
+            assert!(close(weight), "{what}, row {row}: {a:?} weighs {weight}");
+            let tied = |other: usize| truth.get(other).is_some_and(|t| close(t.log_weight));
+            if !tied(rank + 1) && !(rank > 0 && tied(rank - 1)) {
+                assert_eq!(a.on, b.on, "{what}, row {row}");
+            }
+        }
+        let mut sets: Vec<&Vec<bool>> = ours.iter().map(|set| &set.on).collect();
+        sets.sort();
+        sets.dedup();
+        assert_eq!(sets.len(), ours.len(), "{what}: distinct");
+    }
 }
 
 #[test]
@@ -185,14 +198,4 @@ fn random_models_of_pairs_agree_with_brute_force() {
         let n = random.random_range(1..=10);
         check(&random_model(&mut random, n), seed);
     }
-}
-
-#[test]
-fn debug_one() {
-    let seed = 220;
-    let model = Model::new(&RandomGraph::any(1 + (seed % 12) as usize, seed).draw()).unwrap();
-    println!("{:#?}", model);
-    let network = super::variables::Network::new(&model);
-    println!("{:?}", network);
-    check(&model, seed);
 }

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::cover::{Clique, cover};
+use super::cover::{Clique, Taste, cover};
 use crate::model::{Model, Relation};
 
 /// What a factor says of the values of its scope.
@@ -121,7 +121,8 @@ impl PairTerm {
     /// over all pairs of labels.
     fn summed(&self, sizes: [usize; 2]) -> PairTerm {
         let mut costs = [[0.0; 2]; 2];
-        for (a, b, x, y) in (0..16).map(|bits| (bits & 1, bits >> 1 & 1, bits >> 2 & 1, bits >> 3)) {
+        for (a, b, x, y) in (0..16).map(|bits| (bits & 1, bits >> 1 & 1, bits >> 2 & 1, bits >> 3))
+        {
             let times = |on: usize, state: usize, size: usize| match (on, state) {
                 (1, 1) => 1,
                 (0, 1) => 0,
@@ -233,7 +234,8 @@ impl Draft {
 
     fn set(&mut self, at: usize, labels: &[crate::graph::LabelId], cost: f64) -> Query {
         let labels: Vec<u32> = labels.iter().map(|id| id.0).collect();
-        let inside = |group: &u32| labels.iter().all(|&l| self.groups_of[l as usize].contains(group));
+        let inside =
+            |group: &u32| labels.iter().all(|&l| self.groups_of[l as usize].contains(group));
         if self.groups_of[labels[0] as usize].iter().any(inside) {
             return Query::Never;
         }
@@ -276,7 +278,7 @@ impl Draft {
 }
 
 impl Network {
-    pub(super) fn new(model: &Model) -> Network {
+    pub(super) fn new(model: &Model, taste: Taste) -> Network {
         let draft = Draft::new(model);
         let classes = draft.classes();
         let mut variable = vec![0u32; model.len()];
@@ -301,9 +303,9 @@ impl Network {
             let pair = pair.summed([classes[a as usize].len(), classes[b as usize].len()]);
             match pair.exclusion() {
                 Some(cost) => *exclusions.entry((a.min(b), a.max(b))).or_default() += cost,
-                None => {
-                    network.factors.push(Factor { scope: vec![a, b], kind: Kind::Table(pair.costs) })
-                }
+                None => network
+                    .factors
+                    .push(Factor { scope: vec![a, b], kind: Kind::Table(pair.costs) }),
             }
         }
         for &label in &draft.forced {
@@ -321,7 +323,7 @@ impl Network {
                 sets.push((*at, Clique { members, base: 0, cost: *cost }));
             }
         }
-        network.count(sets, exclusions);
+        network.count(sets, exclusions, taste);
         for labels in draft.one_of {
             let mut members: Vec<u32> = labels.iter().map(|&l| variable[l as usize]).collect();
             members.sort_unstable();
@@ -332,7 +334,12 @@ impl Network {
     }
 
     /// Covers the exclusions by cliques and writes these as chains of counters.
-    fn count(&mut self, sets: Vec<(usize, Clique)>, exclusions: HashMap<(u32, u32), f64>) {
+    fn count(
+        &mut self,
+        sets: Vec<(usize, Clique)>,
+        exclusions: HashMap<(u32, u32), f64>,
+        taste: Taste,
+    ) {
         let mut links = vec![0u32; self.domains.len()];
         let scopes = self.factors.iter().map(|factor| &factor.scope);
         scopes.flatten().for_each(|&v| links[v as usize] += 1);
@@ -341,7 +348,7 @@ impl Network {
             links[b as usize] += 1;
         });
         let (relations, sets): (Vec<usize>, Vec<Clique>) = sets.into_iter().unzip();
-        let (cliques, pairs) = cover(sets, exclusions, &links);
+        let (cliques, pairs) = cover(sets, exclusions, &links, taste);
         for ((a, b), cost) in pairs {
             let kind = Kind::Table([[0.0, 0.0], [0.0, cost]]);
             self.factors.push(Factor { scope: vec![a, b], kind });
