@@ -32,9 +32,11 @@ mod input;
 mod read;
 mod sink;
 mod text;
+mod uai;
 mod write;
 
 pub use error::Error;
 pub use format::Format;
 pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
+pub use uai::{parse_uai, read_uai, read_uai_evidence};
 pub use write::{graph_to_string, write_graph};

@@ -75,8 +75,10 @@ fn erratum_3_a_message_uses_the_belief_of_its_sender() {
     let field = |i: usize, y: f64| (-ising.h[i] * y).exp();
     let belief = |i: usize, sender: usize| {
         let weight = |y: f64| {
-            let message: f64 =
-                [-1.0, 1.0].iter().map(|&other| (-coupling * y * other).exp() * field(sender, other)).sum();
+            let message: f64 = [-1.0, 1.0]
+                .iter()
+                .map(|&other| (-coupling * y * other).exp() * field(sender, other))
+                .sum();
             field(i, y) * message
         };
         weight(1.0) / (weight(1.0) + weight(-1.0))

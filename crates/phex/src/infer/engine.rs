@@ -207,7 +207,12 @@ impl Engine {
     /// # Errors
     /// [`Error::Columns`] on another number of labels; [`Error::BadScore`] on a NaN or infinite
     /// score; [`Error::Unfit`] when the engine cannot answer and no other exact one can.
-    pub fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Result<Vec<LabelSet>, Error> {
+    pub fn best(
+        &self,
+        block: &Block<'_, f64>,
+        row: usize,
+        k: usize,
+    ) -> Result<Vec<LabelSet>, Error> {
         self.columns(block.labels())?;
         self.finite(block, row)?;
         self.kernel.best(&self.model, block, row, k)
@@ -227,7 +232,9 @@ impl Engine {
     ) -> Result<Vec<Vec<bool>>, Error> {
         self.columns(block.labels())?;
         self.finite(block, row)?;
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(
+            seed ^ (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        );
         let mut uniform = move || random.random::<f64>();
         self.kernel.sample(&self.model, block, row, count, &mut uniform)
     }

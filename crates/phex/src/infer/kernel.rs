@@ -133,9 +133,9 @@ impl Kernel {
             Kernel::Brute(kernel) => kernel.best(block, row, k),
             Kernel::States(kernel) => kernel.best(block, row, k),
             Kernel::Star(kernel) => kernel.best(block, row, k),
-            Kernel::Family(_, tree) => { junction_of(model, tree)?; Vec::new() }
+            Kernel::Family(_, tree) => junction_of(model, tree)?.best(block, row, k),
             Kernel::Count(kernel) => kernel.best(block, row, k),
-            Kernel::Junction(_) => Vec::new(),
+            Kernel::Junction(kernel) => kernel.best(block, row, k),
             Kernel::Subsets(kernel) => kernel.best(block, row, k),
         })
     }
@@ -152,13 +152,18 @@ impl Kernel {
                           uniform: &mut dyn FnMut() -> f64| {
             (0..count).map_while(|_| draw(uniform)).collect()
         };
+        let from_tree =
+            |tree: &Junction, uniform: &mut dyn FnMut() -> f64| match tree.sampler(block, row) {
+                Some(sampler) => (0..count).map(|_| sampler.draw(uniform)).collect(),
+                None => Vec::new(),
+            };
         Ok(match self {
             Kernel::Brute(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
             Kernel::States(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
             Kernel::Star(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
-            Kernel::Family(_, tree) => { junction_of(model, tree)?; Vec::new() }
+            Kernel::Family(_, tree) => from_tree(junction_of(model, tree)?, uniform),
             Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
-            Kernel::Junction(_) => Vec::new(),
+            Kernel::Junction(kernel) => from_tree(kernel, uniform),
             Kernel::Subsets(kernel) => kernel.sample(block, row, count, uniform),
         })
     }

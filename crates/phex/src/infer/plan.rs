@@ -148,7 +148,9 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Kernel, Plan),
                 let plan = describe(&kernel, String::from("it was asked for"), Vec::new());
                 Ok((kernel, plan))
             }
-            Err(why) => Err(Error::Unfit { refused: vec![Refusal { method: options.method, why }] }),
+            Err(why) => {
+                Err(Error::Unfit { refused: vec![Refusal { method: options.method, why }] })
+            }
         };
     }
     let mut refused = Vec::new();

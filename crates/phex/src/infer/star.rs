@@ -100,7 +100,10 @@ impl Star {
             let Some((class, attribute)) = pair else {
                 let names: Vec<&str> =
                     labels.iter().take(3).map(|id| model.names()[id.index()].as_str()).collect();
-                return shape(format!("a relation of `{}` is not of a class and an attribute", names.join("`, `")));
+                return shape(format!(
+                    "a relation of `{}` is not of a class and an attribute",
+                    names.join("`, `")
+                ));
             };
             let (Some(c), Some(a)) = (class_of[class.index()], attribute_of[attribute.index()])
             else {
@@ -299,7 +302,8 @@ impl Star {
     fn class_weights(&self, scores: &[f64], known: &[Evidence]) -> Vec<f64> {
         let needs = self.classes.iter().position(|id| known[id.index()] == Evidence::On);
         let weight = |(c, id): (usize, &LabelId)| {
-            let two = self.classes.iter().filter(|id| known[id.index()] == Evidence::On).count() > 1;
+            let two =
+                self.classes.iter().filter(|id| known[id.index()] == Evidence::On).count() > 1;
             let out = needs.is_some_and(|needed| needed != c) || two;
             if out || known[id.index()] == Evidence::Off {
                 return f64::NEG_INFINITY;
@@ -350,8 +354,7 @@ impl Star {
     /// The `k` best label sets of one row: the best of each class, and from each the next by
     /// flipping attributes.
     pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
-        let scores: Vec<f64> =
-            block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
+        let scores: Vec<f64> = block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
         let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
         let alive = self.class_weights(&scores, &known);
         let mut all: Vec<LabelSet> = Vec::new();
@@ -365,7 +368,8 @@ impl Star {
             // The better state of each attribute, and what the other one loses.
             let mut losses: Vec<(f64, LabelId)> = Vec::new();
             for (a, attribute) in self.attributes.iter().enumerate() {
-                let [off_cost, on_cost] = self.kinds[self.kind_of[c * self.attributes.len() + a] as usize];
+                let [off_cost, on_cost] =
+                    self.kinds[self.kind_of[c * self.attributes.len() + a] as usize];
                 let (off, on_weight) = (-off_cost, scores[attribute.index()] - on_cost);
                 let (off, on_weight) = match known[attribute.index()] {
                     Evidence::On => (f64::NEG_INFINITY, on_weight),
@@ -398,8 +402,7 @@ impl Star {
         row: usize,
         uniform: &mut dyn FnMut() -> f64,
     ) -> Option<Vec<bool>> {
-        let scores: Vec<f64> =
-            block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
+        let scores: Vec<f64> = block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
         let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
         let c = super::draw(&self.class_weights(&scores, &known), uniform)?;
         let mut on = vec![false; self.labels];

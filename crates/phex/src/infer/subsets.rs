@@ -87,8 +87,7 @@ impl Subsets {
             cell[1] += cost(true, true);
         }
         let pairs = (0..c_count).flat_map(|x| (0..x).map(move |y| (x, y)));
-        let weakest =
-            pairs.map(|(x, y)| between[x * c_count + y]).fold(f64::INFINITY, f64::min);
+        let weakest = pairs.map(|(x, y)| between[x * c_count + y]).fold(f64::INFINITY, f64::min);
         let most_sets = (budget.operations / (30.0 * a_count.max(1) as f64)).max(1.0);
         Ok(Subsets {
             classes,
@@ -152,11 +151,7 @@ impl Subsets {
 
     /// Lists sets by size with their log-weights and the probability of each attribute; returns a
     /// bound on the log-weight of the sets that are not listed.
-    fn list(
-        &self,
-        row: &RowScores,
-        visit: &mut dyn FnMut(&[usize], &[f64], f64),
-    ) -> f64 {
+    fn list(&self, row: &RowScores, visit: &mut dyn FnMut(&[usize], &[f64], f64)) -> f64 {
         let open: Vec<usize> =
             (0..self.classes.len()).filter(|&c| row.class_known[c] == Evidence::Unknown).collect();
         let log_sum = log_sum_exp(open.iter().map(|&c| row.class[c]));
@@ -259,9 +254,10 @@ impl Subsets {
 
     fn cost_between(&self, set: &[usize]) -> f64 {
         let c_count = self.classes.len();
-        let pairs = set.iter().enumerate().flat_map(|(at, &x)| {
-            set[..at].iter().map(move |&y| self.between[x * c_count + y])
-        });
+        let pairs = set
+            .iter()
+            .enumerate()
+            .flat_map(|(at, &x)| set[..at].iter().map(move |&y| self.between[x * c_count + y]));
         pairs.sum()
     }
 
@@ -362,18 +358,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Visits every way to add `more` of the open classes.
-    fn sets(
-        &mut self,
-        open: &[usize],
-        more: usize,
-        visit: &mut dyn FnMut(&[usize], &[f64], f64),
-    ) {
+    fn sets(&mut self, open: &[usize], more: usize, visit: &mut dyn FnMut(&[usize], &[f64], f64)) {
         if more == 0 {
             let top = self.weights.len() - 1;
             let mut log_weight = self.log_weight[top] - self.row.base;
             for (share, [off, on]) in self.shares.iter_mut().zip(&self.weights[top]) {
                 log_weight += log_add(*off, *on);
-                *share = if *on == f64::NEG_INFINITY { 0.0 } else { 1.0 / (1.0 + (off - on).exp()) };
+                *share =
+                    if *on == f64::NEG_INFINITY { 0.0 } else { 1.0 / (1.0 + (off - on).exp()) };
             }
             if log_weight.is_nan() {
                 log_weight = f64::NEG_INFINITY;
@@ -482,7 +474,9 @@ fn sides(model: &Model) -> Result<Vec<bool>, String> {
                 is_parent[parent.index()] = true;
                 is_child[child.index()] = true;
             }
-            Relation::Group { labels, .. } => labels.iter().for_each(|id| grouped[id.index()] = true),
+            Relation::Group { labels, .. } => {
+                labels.iter().for_each(|id| grouped[id.index()] = true)
+            }
             _ => {}
         }
     }

@@ -51,10 +51,8 @@ impl Model {
             ExclusiveSet { labels, source: SetSource::Rule }
         };
         let one_of = groups.iter().filter(|group| group.len() > 1).cloned().enumerate();
-        let one_of = one_of.map(|(at, labels)| ExclusiveSet {
-            labels,
-            source: SetSource::OneOf(at),
-        });
+        let one_of =
+            one_of.map(|(at, labels)| ExclusiveSet { labels, source: SetSource::OneOf(at) });
         let sets = sets.into_iter().map(sorted).chain(one_of).collect();
         Ok(Logic::new(topology, sets, groups))
     }

@@ -86,7 +86,11 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    pub(crate) fn compile(model: &Model, cap: Option<usize>, budget: &Budget) -> Result<Count, Unfit> {
+    pub(crate) fn compile(
+        model: &Model,
+        cap: Option<usize>,
+        budget: &Budget,
+    ) -> Result<Count, Unfit> {
         let Some(dense) = model.dense() else {
             return Err(Unfit::Shape(String::from("the semantics are not dense on a forest")));
         };

@@ -222,8 +222,7 @@ pub(super) fn outside<W: Weight>(
             let (before, sub) = (&merged[step], &inside.subtree[child]);
             let mut to_child = Table::<W>::zeros(sub.shape);
             let mut to_before = Table::<W>::zeros(before.shape);
-            (to_child.scale, to_before.scale) =
-                (back.scale + before.scale, back.scale + sub.scale);
+            (to_child.scale, to_before.scale) = (back.scale + before.scale, back.scale + sub.scale);
             let level = back.scale + before.scale + sub.scale - log_z;
             for a in 0..before.shape.above {
                 for big in 0..before.shape.counts {

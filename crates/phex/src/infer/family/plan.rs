@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use super::structure::Structure;
 use super::Unfit;
+use super::structure::Structure;
 use crate::infer::Budget;
 use crate::model::Model;
 

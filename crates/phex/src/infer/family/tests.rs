@@ -275,7 +275,8 @@ fn impossible_evidence_is_minus_infinity() {
 #[test]
 fn other_shapes_are_refused_by_name() {
     let id = LabelId;
-    let edge = |parent, child| Relation::Hierarchy { parent: id(parent), child: id(child), cost: 1. };
+    let edge =
+        |parent, child| Relation::Hierarchy { parent: id(parent), child: id(child), cost: 1. };
     let pair = |a, b, cost| Relation::Exclusion { a: id(a), b: id(b), cost };
     let refusal = |relations: Vec<Relation>| {
         let names = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
