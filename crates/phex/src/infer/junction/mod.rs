@@ -17,6 +17,8 @@ mod cover;
 mod distant;
 mod eliminate;
 mod groups;
+#[cfg(test)]
+mod imagenet;
 mod kernel;
 mod number;
 mod rows;

@@ -254,7 +254,7 @@ impl Number for Wide {
         if more || other.mantissa == 0.0 { self } else { other }
     }
     fn weight(weights: &Weights, at: u32) -> Wide {
-        Wide::exp(weights.logarithm[at as usize])
+        weights.wide[at as usize]
     }
     fn count(times: f32) -> Wide {
         Wide::new(f64::from(times), 0)

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::bags::{Codes, States};
 use super::eliminate::Forest;
+use super::number::Wide;
 use super::variables::{Network, Query};
 
 /// Fixed weights, each once.
@@ -17,6 +18,7 @@ pub(super) struct Weights {
     pub(super) logarithm: Vec<f64>,
     pub(super) double: Vec<f64>,
     pub(super) single: Vec<f32>,
+    pub(super) wide: Vec<Wide>,
 }
 
 /// What is summed of the beliefs of a bag: `cells[state range]` of `(cell, times)`.
@@ -157,7 +159,8 @@ impl Tables {
         interned.iter().for_each(|(&bits, &at)| logarithm[at as usize] = f64::from_bits(bits));
         let double: Vec<f64> = logarithm.iter().map(|ln: &f64| ln.exp()).collect();
         let single = double.iter().map(|&weight| weight as f32).collect();
-        tables.weights = Weights { logarithm, double, single };
+        let wide = logarithm.iter().map(|&ln| Wide::exp(ln)).collect();
+        tables.weights = Weights { logarithm, double, single, wide };
         tables.questions(network, states, &places, &number);
         tables
     }
@@ -240,7 +243,7 @@ impl Tables {
                 bag.index.len() + bag.weight.len() + bag.segments.len() + bag.sums.start.len();
             4 * small + 8 * bag.sums.items.len() + size_of::<Bag>()
         };
-        self.bags.iter().map(bag).sum::<usize>() as u64 + 20 * self.weights.single.len() as u64
+        self.bags.iter().map(bag).sum::<usize>() as u64 + 36 * self.weights.single.len() as u64
     }
 }
 

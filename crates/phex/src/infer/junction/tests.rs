@@ -199,3 +199,181 @@ fn random_models_of_pairs_agree_with_brute_force() {
         check(&random_model(&mut random, n), seed);
     }
 }
+
+/// Hierarchies by `(parent, child)`, groups by labels, all of one cost.
+pub(super) fn plain(n: usize, edges: &[(usize, usize)], groups: &[Vec<usize>], cost: f64) -> Model {
+    let id = |label: &usize| LabelId::from(*label);
+    let edges = edges.iter().map(|(parent, child)| Relation::Hierarchy {
+        parent: id(parent),
+        child: id(child),
+        cost,
+    });
+    let groups = groups
+        .iter()
+        .map(|labels| Relation::Group { labels: labels.iter().map(id).collect(), cost });
+    let names = (0..n).map(|label| format!("l{label}")).collect();
+    Model::from_parts(names, vec![0.0; n], 0.0, edges.chain(groups).collect(), Vec::new())
+}
+
+#[test]
+fn samples_follow_the_distribution() {
+    let mut random = Random::seed_from_u64(7);
+    for seed in 0..20 {
+        let model = random_model(&mut Random::seed_from_u64(seed), 5);
+        let values = scores(&mut random, 5, 2.0);
+        let block = Block::new(5, &values);
+        let junction = compile(&model, seed);
+        let Some(sampler) = junction.sampler(&block, 0) else {
+            assert!(junction.sample(&block, 0, &mut || 0.5).is_none());
+            continue;
+        };
+        let draws = 20_000;
+        let mut counts = std::collections::HashMap::new();
+        for _ in 0..draws {
+            *counts.entry(sampler.draw(&mut || random.random::<f64>())).or_insert(0u32) += 1;
+        }
+        let mut log_partition = f64::NEG_INFINITY;
+        let brute = Brute::compile(&model).expect("small");
+        let all = brute.best(&block, 0, 32);
+        for set in &all {
+            let (most, least) =
+                (log_partition.max(set.log_weight), log_partition.min(set.log_weight));
+            log_partition = most + (least - most).exp().ln_1p();
+        }
+        for set in &all {
+            let expected = (set.log_weight - log_partition).exp();
+            let seen = f64::from(counts.remove(&set.on).unwrap_or(0)) / f64::from(draws);
+            let noise = 5.0 * (expected / f64::from(draws)).sqrt() + 1e-3;
+            assert!((seen - expected).abs() < noise, "{seen} for {expected}");
+        }
+        assert!(counts.is_empty(), "only legal states are drawn");
+    }
+}
+
+#[test]
+fn batches_agree_bit_for_bit() {
+    let model = Model::new(&RandomGraph::any(12, 17).draw()).expect("a model");
+    let junction = compile(&model, 0);
+    let values: Vec<f32> = scores(&mut Random::seed_from_u64(3), 100 * 12, 30.0)
+        .into_iter()
+        .map(|value| value as f32)
+        .collect();
+    let all = Block::new(12, &values);
+    let whole = output(&model, &all, |block, answers| junction.run(block, answers));
+    for size in [1, 7] {
+        for start in (0..100).step_by(size) {
+            let part = all.slice(start..(start + size).min(100));
+            let part_rows = part.rows();
+            let ours = output(&model, &part, |block, answers| junction.run(block, answers));
+            assert_eq!(ours.marginals, whole.marginals[start * 12..(start + part_rows) * 12]);
+            assert_eq!(ours.log_partition, whole.log_partition[start..start + part_rows]);
+            let count = model.relations().len();
+            let part = &whole.expectations[start * count..(start + part_rows) * count];
+            assert_eq!(ours.expectations, part);
+        }
+    }
+}
+
+#[test]
+fn the_budget_is_kept() {
+    // A grid of 40 × 40 soft pairs has width 40: far too many states.
+    let mut relations = Vec::new();
+    for at in 0..1600usize {
+        let costs = [[0.0, 1.0], [1.0, 0.0]];
+        let a = LabelId::from(at);
+        if at % 40 < 39 {
+            relations.push(Relation::Pair { a, b: LabelId::from(at + 1), costs });
+        }
+        if at < 1560 {
+            relations.push(Relation::Pair { a, b: LabelId::from(at + 40), costs });
+        }
+    }
+    let names = (0..1600).map(|label| format!("l{label}")).collect();
+    let model = Model::from_parts(names, vec![0.0; 1600], 0.0, relations, Vec::new());
+    let start = std::time::Instant::now();
+    let budget = Budget { operations: 1e7, bytes: 1e8 };
+    let refused = Junction::compile(&model, &budget, 2, 0);
+    assert!(matches!(refused, Err(Unfit::Budget { .. })), "{refused:?}");
+    assert!(start.elapsed().as_secs() < 20);
+}
+
+/// One pass of a chain by hand: `costs` for a child on below a parent that is off.
+fn chain_log_partition(values: &[f64], cost: f64) -> f64 {
+    let add = |a: f64, b: f64| a.max(b) + (-(a - b).abs()).exp().ln_1p();
+    // From the last label up: the log-weight below, for this label off and on.
+    let below = values.iter().rev().fold([0.0, 0.0], |[off, on], &score| {
+        let child_on = on + score;
+        [add(off, child_on - cost), add(off, child_on)]
+    });
+    below[1]
+}
+
+#[test]
+fn long_chains() {
+    let n = 2000;
+    let edges: Vec<(usize, usize)> = (1..n).map(|label| (label - 1, label)).collect();
+    let mut random = Random::seed_from_u64(5);
+    for cost in [f64::INFINITY, 2.0] {
+        let model = plain(n, &edges, &[], cost);
+        let junction = compile(&model, 0);
+        for spread in [1.0, 100.0] {
+            let mut values = scores(&mut random, n, spread);
+            // The root is forced on by its score: below it the chain is as computed by hand.
+            values[0] = 1e5;
+            let truth = chain_log_partition(&values[1..], cost) + 1e5;
+            let block = Block::new(n, &values);
+            let ours = output(&model, &block, |block, answers| junction.run(block, answers));
+            let found = ours.log_partition[0];
+            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found} for {truth}");
+            // The same in single precision, where products underflow first.
+            let single: Vec<f32> = values.iter().map(|&value| value as f32).collect();
+            let back: Vec<f64> = single.iter().map(|&value| f64::from(value)).collect();
+            let block = Block::new(n, &back);
+            let truth = output(&model, &block, |block, answers| junction.run(block, answers));
+            let block = Block::new(n, &single);
+            let ours = output(&model, &block, |block, answers| junction.run(block, answers));
+            for (a, b) in ours.marginals.iter().zip(&truth.marginals) {
+                assert!((f64::from(*a) - b).abs() < 2e-4, "{a} for {b}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stars_and_large_families() {
+    let n = 301;
+    let edges: Vec<(usize, usize)> = (1..n).map(|label| (0, label)).collect();
+    let mut random = Random::seed_from_u64(6);
+    let values = scores(&mut random, n, 20.0);
+    let block = Block::new(n, &values);
+    let family = vec![(1..n).collect::<Vec<usize>>()];
+    for cost in [0.7, f64::INFINITY] {
+        for groups in [&[][..], &family] {
+            let model = plain(n, &edges, groups, cost);
+            let junction = compile(&model, 0);
+            let ours = output(&model, &block, |block, answers| junction.run(block, answers));
+            // By hand: a polynomial in the number of children on, in logarithms.
+            let add = |a: f64, b: f64| match a.max(b) {
+                f64::NEG_INFINITY => f64::NEG_INFINITY,
+                most => most + (a.min(b) - most).exp().ln_1p(),
+            };
+            let pay = |times: f64, cost: f64| if times == 0.0 { 0.0 } else { times * cost };
+            let inner = |off: f64| {
+                let mut count = vec![f64::NEG_INFINITY; n];
+                count[0] = 0.0;
+                for &score in &values[1..] {
+                    for m in (1..n).rev() {
+                        let each = if groups.is_empty() { 0.0 } else { pay((m - 1) as f64, cost) };
+                        count[m] = add(count[m], count[m - 1] + score - each - pay(off, cost));
+                    }
+                }
+                count.into_iter().fold(f64::NEG_INFINITY, add)
+            };
+            let truth = add(inner(1.0), values[0] + inner(0.0));
+            let found = ours.log_partition[0];
+            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found} for {truth}");
+            let best = junction.best(&block, 0, 3);
+            assert!(best[0].log_weight <= found && best[0].log_weight >= best[1].log_weight);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The ImageNet graph: 1860 labels, 74 of them with several parents.
+
+use std::path::PathBuf;
+
+use super::super::{Answers, Block, Budget};
+use super::Junction;
+use crate::graph::{ExclusionRule, GraphBuilder, Strength};
+use crate::model::Model;
+
+/// `None`, with a word, where the data is not there.
+fn model(hierarchy: Strength, rule: ExclusionRule, soft: Strength, one_of: bool) -> Option<Model> {
+    let data = std::env::var_os("PHEX_DATA").map(PathBuf::from);
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let path = data.unwrap_or_else(beside).join("imagenet/ilsvrc2012_hierarchy_edges.tsv");
+    let Ok(edges) = std::fs::read_to_string(path) else {
+        println!("skipped: no imagenet/ilsvrc2012_hierarchy_edges.tsv under PHEX_DATA");
+        return None;
+    };
+    let mut builder = GraphBuilder::new();
+    for line in edges.lines().skip(1) {
+        let (parent, child) = line.split_once('\t').expect("two columns");
+        builder.hierarchy(parent, child.trim(), Some(hierarchy));
+    }
+    builder.exclusion_rule(rule, Some(soft));
+    if one_of {
+        builder.one_of_leaves("leaves");
+    }
+    Some(Model::new(&builder.build().expect("a graph")).expect("a model"))
+}
+
+fn compile(model: &Model) -> Junction {
+    Junction::compile(model, &Budget::default(), 7, 1).expect("within the budget")
+}
+
+fn run(junction: &Junction, model: &Model, scores: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
+    let mut marginals = vec![0.0; model.len()];
+    let (mut log_partition, mut error) = ([0.0], [0.0]);
+    let mut expectations = vec![0.0; model.relations().len()];
+    let mut answers = Answers {
+        marginals: &mut marginals,
+        log_partition: &mut log_partition,
+        expectations: Some(&mut expectations),
+        error: &mut error,
+    };
+    junction.run(&Block::new(model.len(), scores), &mut answers);
+    (log_partition[0], marginals, expectations)
+}
+
+/// `d log Z / d score = marginal` and `d log Z / d cost = −violations`, by differences.
+fn check_gradient(junction: &Junction, model: &Model) {
+    let score = |at: usize| ((at as f64 * 0.754_877_666).fract() - 0.5) * 4.0;
+    let mut scores: Vec<f64> = (0..model.len()).map(score).collect();
+    let (_, marginals, expectations) = run(junction, model, &scores);
+    for label in (0..model.len()).step_by(371) {
+        let step = 1e-4;
+        scores[label] += step;
+        let more = run(junction, model, &scores).0;
+        scores[label] -= 2.0 * step;
+        let less = run(junction, model, &scores).0;
+        scores[label] += step;
+        let slope = (more - less) / (2.0 * step);
+        assert!((slope - marginals[label]).abs() < 1e-6, "{slope} for {}", marginals[label]);
+    }
+    assert!(expectations.iter().all(|value| value.is_finite() && *value >= 0.0));
+}
+
+const NO_COMMON: ExclusionRule = ExclusionRule::NoCommonDescendant;
+const SOFT: Strength = Strength::U(0.5);
+
+#[test]
+fn hard() {
+    for (one_of, count) in [(true, 1000.0), (false, 2515.0)] {
+        let Some(model) = model(Strength::Hard, NO_COMMON, Strength::Hard, one_of) else { return };
+        let junction = compile(&model);
+        let zeros = vec![0.0; model.len()];
+        let (log_partition, _, expectations) = run(&junction, &model, &zeros);
+        assert!((log_partition - f64::ln(count)).abs() < 1e-9, "{}", log_partition.exp());
+        assert!(expectations.iter().all(|&value| value == 0.0));
+        assert!(junction.states() < 12_000, "{}", junction.states());
+        check_gradient(&junction, &model);
+        assert_eq!(junction.best(&Block::new(model.len(), &zeros), 0, 5).len(), 5);
+    }
+}
+
+#[test]
+fn soft_hierarchy_with_hard_exclusion() {
+    for one_of in [true, false] {
+        let Some(model) = model(SOFT, NO_COMMON, Strength::Hard, one_of) else { return };
+        let junction = compile(&model);
+        assert!(junction.states() < 60_000, "{}", junction.states());
+        check_gradient(&junction, &model);
+        let zeros = vec![0.0; model.len()];
+        let block = Block::new(model.len(), &zeros);
+        let best = junction.best(&block, 0, 1);
+        let sample = junction.sample(&block, 0, &mut || 0.5).expect("possible");
+        assert!(model.log_weight(&zeros, &sample) <= best[0].log_weight + 1e-9);
+    }
+}
