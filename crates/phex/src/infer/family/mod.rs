@@ -221,7 +221,7 @@ impl Family {
             let mut low = inside(&self.main, &mut main);
             let mut high = low;
             if let Some((up, scratch)) = &mut upper {
-                scratch.own.clone_from(&main.own);
+                self.weigh(block, row, scratch);
                 high = inside(up, scratch);
             }
             let mut used = (&self.main, &mut main);
@@ -229,7 +229,7 @@ impl Family {
                 // The cap leaves no state, yet there are some.
                 if let Some(compiled) = &self.uncapped {
                     let scratch = uncapped.get_or_insert_with(|| new(compiled));
-                    scratch.own.clone_from(&used.1.own);
+                    self.weigh(block, row, scratch);
                     low = inside(compiled, scratch);
                     high = low;
                     used = (compiled, scratch);
@@ -261,16 +261,19 @@ impl Family {
         }
     }
 
-    /// The log-weights of the labels of a row.
+    /// The log-weights of the labels of a row; they go to the same places in every plan.
     fn weigh<T: Scalar>(&self, block: &Block<'_, T>, row: usize, scratch: &mut Scratch<Log>) {
         let scores = block.row(row).iter().zip(&self.scores.bias).enumerate();
         for (label, (score, bias)) in scores {
             let on = Log(score.to_f64() + bias);
-            scratch.own[label] = match block.evidence(row, label) {
+            let weights = match block.evidence(row, label) {
                 Evidence::Unknown => [Log::ONE, on],
                 Evidence::On => [Log::ZERO, on],
                 Evidence::Off => [Log::ONE, Log::ZERO],
             };
+            for (slot, weight) in self.main.plan.slots[label].into_iter().zip(weights) {
+                scratch.inside[slot] = weight;
+            }
         }
     }
 }

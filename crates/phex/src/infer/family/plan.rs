@@ -39,8 +39,13 @@ pub(super) enum Kind {
 pub(super) struct Node {
     /// The virtual root has none.
     pub(super) label: Option<usize>,
-    /// Where its messages are: off by layer, then on by layer.
+    /// Where its inside messages are: off by layer, then on by layer.
     pub(super) message: usize,
+    /// Where its outside messages are; leaves share a place, for theirs are used at once.
+    pub(super) outside: usize,
+    /// Where its own weights are, off and on, among the inside messages. Those of a leaf are its
+    /// messages.
+    pub(super) weight: usize,
     pub(super) layers: usize,
     pub(super) units: Range<usize>,
     /// Moves by the label itself: `b` is whether it is on.
@@ -100,22 +105,27 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) moves: Vec<Move>,
     pub(super) log_weights: Vec<f64>,
+    /// The nodes with children.
+    pub(super) parents: Vec<usize>,
+    /// Where the weights of each label off and on go.
+    pub(super) slots: Vec<[usize; 2]>,
     /// Lengths of the arrays that the recursion fills.
     pub(super) messages: usize,
+    pub(super) outside: usize,
     pub(super) cells: usize,
     pub(super) totals: usize,
     pub(super) pairs: usize,
     /// Cells of the widest unit's backward pass.
     pub(super) widest: usize,
     pub(super) longest: usize,
-    /// The unit and step of each label.
+    /// The unit of each counted set.
     pub(super) unit_of_set: Vec<usize>,
     /// The last cell of a capped unit keeps what overflows; otherwise it is dropped.
     pub(super) saturate: bool,
     /// Whether any unit has more members than the cap.
     pub(super) capped: bool,
     pub(super) operations: f64,
-    /// Labels of the counted sets in the order of their steps, by place in the set.
+    /// The step of each label within its unit.
     pub(super) place: Vec<usize>,
 }
 
@@ -194,10 +204,14 @@ impl Plan {
             steps: Vec::with_capacity(n),
             moves: Vec::new(),
             log_weights: vec![0.0],
-            messages: 0,
+            parents: Vec::new(),
+            slots: vec![[0; 2]; n],
+            // The first takes weights of states that no group allows.
+            messages: 1,
+            // The first are those of leaves.
+            outside: 2 << MAX_OPEN,
             cells: 0,
-            // The first two are the product of no units.
-            totals: 2,
+            totals: 0,
             pairs: 0,
             widest: 0,
             longest: 0,
@@ -223,9 +237,14 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Where the messages of the virtual root are.
+    pub(super) fn root(&self) -> usize {
+        self.nodes.last().map_or(0, |node| node.message)
+    }
+
     /// Tables, and scratch memory for a register of rows.
     pub(super) fn bytes(&self) -> u64 {
-        let numbers = self.cells + 2 * self.messages + 2 * self.totals + 2 * self.widest;
+        let numbers = self.cells + self.messages + self.outside + 2 * self.totals + 2 * self.widest;
         let tables = self.log_weights.len() * 20 + self.steps.len() * 240 + self.units.len() * 200;
         (numbers * 64 + tables) as u64
     }
@@ -275,19 +294,16 @@ impl Emitter<'_> {
         units.sort_by_key(|unit| (unit.0.iter().map(first_group).min(), unit.0[0]));
         let from = self.plan.units.len();
         let mut open: Open = Vec::new();
-        let mut product = 0;
         for (at, (labels, set)) in units.into_iter().enumerate() {
             let total = self.unit(&labels, set)?;
             let (joined, moves) = self.groups.join(&open, &total)?;
             let moves = self.moves(moves);
             let last = self.plan.units.len() - 1;
-            // A total of no layers that is closed by nothing is its own product.
+            // The first total is its own product.
+            let product = if at > 0 { self.plan.totals } else { self.plan.units[last].total };
             if at > 0 {
-                product = self.plan.totals;
                 self.plan.totals += 2 << joined.len();
                 self.plan.operations += 12.0 * moves.len() as f64;
-            } else {
-                product = self.plan.units[last].total;
             }
             let unit = &mut self.plan.units[last];
             (unit.product, unit.product_layers, unit.moves) = (product, 1 << joined.len(), moves);
@@ -304,17 +320,34 @@ impl Emitter<'_> {
         let on = moves.iter().filter(|step| usize::from(step.b) == on);
         own_moves.extend(on.map(|step| Move { b: 1, ..*step }));
         self.plan.operations += 20.0 + 8.0 * own_moves.len() as f64;
-        let own = self.moves(own_moves);
-        let _ = product;
         let layers = 1 << after.len();
         let message = self.plan.messages;
         self.plan.messages += 2 * layers;
+        let (mut outside, mut weight) = (0, 0);
+        if from == self.plan.units.len() {
+            for way in &own_moves {
+                let on = usize::from(way.b);
+                let slot = message + on * layers + usize::from(way.to);
+                if let Some(label) = label {
+                    self.plan.slots[label][on] = slot;
+                }
+            }
+        } else {
+            self.plan.parents.push(self.plan.nodes.len());
+            (outside, weight) = (self.plan.outside, self.plan.messages);
+            self.plan.outside += 2 * layers;
+            self.plan.messages += 2;
+            if let Some(label) = label {
+                self.plan.slots[label] = [weight, weight + 1];
+            }
+        }
+        let own = self.moves(own_moves);
         if let Some(label) = label {
             self.node_of[label] = self.plan.nodes.len();
             self.open_at[label] = after;
         }
         let units = from..self.plan.units.len();
-        self.plan.nodes.push(Node { label, message, layers, units, own });
+        self.plan.nodes.push(Node { label, message, outside, weight, layers, units, own });
         Ok(())
     }
 
