@@ -2,19 +2,18 @@
 //!
 //! The tree is the first parent of each label; siblings exclude each other. The data directory is
 //! `$PHEX_DATA`, or `shared/data` beside the repository; without it a random tree of that size.
+//! `$PHEX_ROWS` is the size of a block.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use phex::graph::{ExclusionRule, GraphBuilder, Strength};
-use phex::infer::Scalar;
+use phex::infer::{Block, Scalar};
 use phex::model::Model;
-use phex::testkit::family;
+use phex::testkit::FamilyKernel;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-const ROWS: usize = 4096;
 
 /// `(parent, child)` by name, one parent a child.
 fn edges() -> (String, Vec<(String, String)>) {
@@ -57,23 +56,24 @@ fn model(edges: &[(String, String)], strength: f64, leaves_one_of: bool) -> Mode
     Model::new(&graph).expect("a model")
 }
 
-fn time<T: Scalar>(name: &str, model: &Model) {
+fn time<T: Scalar>(name: &str, model: &Model, rows: usize) {
     let n = model.len();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
     let scores: Vec<T> =
-        (0..ROWS * n).map(|_| T::from_f64(random.random_range(-6.0..6.0))).collect();
-    let mut marginals = vec![T::ZERO; ROWS * n];
-    let mut log_partition = vec![0.0; ROWS];
-    let run = family::<T>(model, None).expect("a forest");
-    let mut times: Vec<f64> = (0..9)
+        (0..rows * n).map(|_| T::from_f64(random.random_range(-6.0..6.0))).collect();
+    let mut marginals = vec![T::ZERO; rows * n];
+    let mut log_partition = vec![0.0; rows];
+    let kernel = FamilyKernel::new(model, None).expect("a forest");
+    let block = Block::new(n, &scores);
+    let mut times: Vec<f64> = (0..36_864 / rows)
         .map(|_| {
             let start = Instant::now();
-            run(&scores, &mut marginals, &mut log_partition);
-            start.elapsed().as_secs_f64() * 1e6 / ROWS as f64
+            kernel.run(&block, &mut marginals, &mut log_partition);
+            start.elapsed().as_secs_f64() * 1e6 / rows as f64
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    let mean = log_partition.iter().sum::<f64>() / ROWS as f64;
+    let mean = log_partition.iter().sum::<f64>() / rows as f64;
     println!(
         "{name:32} best {:7.2}  median {:7.2} µs a row   (mean log Z {mean:.6})",
         times[0],
@@ -83,15 +83,16 @@ fn time<T: Scalar>(name: &str, model: &Model) {
 
 fn main() {
     let (name, edges) = edges();
-    println!("{name}, {} edges, {ROWS} rows", edges.len());
+    let rows = std::env::var("PHEX_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(4096);
+    println!("{name}, {} edges, blocks of {rows} rows", edges.len());
     for strength in [0.5, f64::INFINITY] {
         for one_of in [false, true] {
             let model = model(&edges, strength, one_of);
             let what = |kind: &str| {
                 format!("u = {strength}, {kind}{}", if one_of { ", one-of" } else { "" })
             };
-            time::<f32>(&what("f32"), &model);
-            time::<f64>(&what("f64"), &model);
+            time::<f32>(&what("f32"), &model, rows);
+            time::<f64>(&what("f64"), &model, rows);
         }
     }
 }

@@ -7,6 +7,6 @@ mod kernels;
 mod oracle;
 mod random;
 
-pub use kernels::family;
+pub use kernels::FamilyKernel;
 pub use oracle::{MAX_LABELS, Oracle};
 pub use random::{RandomGraph, Shape, Strengths};

@@ -32,14 +32,23 @@ impl<N: Number> Scratch<N> {
             let (before, own) = self.inside.split_at_mut(node.weight);
             let own = &mut own[..2];
             let message = &mut before[node.message..node.message + 2 * node.layers];
-            for value in message.iter_mut() {
-                *value = N::ZERO;
-            }
-            for step in &plan.moves[node.own.clone()] {
-                let on = usize::from(step.b);
-                let below = self.totals[product + on * product_layers + usize::from(step.a)];
-                let to = on * node.layers + usize::from(step.to);
-                message[to] = below.times_plus(own[on], message[to]);
+            if node.same_layers {
+                let totals = &self.totals[product..product + 2 * node.layers];
+                let (off, on) = message.split_at_mut(node.layers);
+                for (value, total) in off.iter_mut().zip(totals) {
+                    *value = total.times(own[0]);
+                }
+                for (value, total) in on.iter_mut().zip(&totals[node.layers..]) {
+                    *value = total.times(own[1]);
+                }
+            } else {
+                message.fill(N::ZERO);
+                for step in &plan.moves[node.own.clone()] {
+                    let on = usize::from(step.b);
+                    let below = self.totals[product + on * product_layers + usize::from(step.a)];
+                    let to = on * node.layers + usize::from(step.to);
+                    message[to] = below.times_plus(own[on], message[to]);
+                }
             }
             let scale = largest(message).scale(&mut self.exponents);
             for value in message.iter_mut() {

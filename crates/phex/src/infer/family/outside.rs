@@ -25,14 +25,23 @@ impl<N: Number> Scratch<N> {
             let unit = &plan.units[last];
             let own = [self.inside[node.weight], self.inside[node.weight + 1]];
             let outside = &self.outside[node.outside..node.outside + 2 * node.layers];
-            for share in &mut self.shares[unit.product..unit.product + 2 * unit.product_layers] {
-                *share = N::ZERO;
-            }
-            for step in &plan.moves[node.own.clone()] {
-                let on = usize::from(step.b);
-                let to = unit.product + on * unit.product_layers + usize::from(step.a);
-                let from = outside[on * node.layers + usize::from(step.to)];
-                self.shares[to] = from.times_plus(own[on], self.shares[to]);
+            let shares = &mut self.shares[unit.product..unit.product + 2 * unit.product_layers];
+            if node.same_layers {
+                let (off, on) = shares.split_at_mut(node.layers);
+                for (share, value) in off.iter_mut().zip(outside) {
+                    *share = value.times(own[0]);
+                }
+                for (share, value) in on.iter_mut().zip(&outside[node.layers..]) {
+                    *share = value.times(own[1]);
+                }
+            } else {
+                shares.fill(N::ZERO);
+                for step in &plan.moves[node.own.clone()] {
+                    let on = usize::from(step.b);
+                    let to = on * unit.product_layers + usize::from(step.a);
+                    let from = outside[on * node.layers + usize::from(step.to)];
+                    shares[to] = from.times_plus(own[on], shares[to]);
+                }
             }
             for index in node.units.clone().rev() {
                 if index > node.units.start {
@@ -83,10 +92,8 @@ impl<N: Number> Scratch<N> {
             let messages = &self.inside[node.message..node.message + 2 * layers];
             let received = &mut self.outside[node.outside..node.outside + 2 * layers];
             let child = Child { plan, weights, unit, step, scale, messages };
-            for value in received.iter_mut() {
-                *value = N::ZERO;
-            }
-            for y in if merged { 1..2 } else { 0..2 } {
+            let first = usize::from(merged);
+            for y in first..2 {
                 let stream = if unit.shared { 0 } else { y };
                 let size = step.input_layers * step.input_width;
                 let from = step.input + stream * size;
@@ -94,7 +101,7 @@ impl<N: Number> Scratch<N> {
                 let stride = unit.most_layers * unit.width;
                 let here = &mut self.here[y * stride..(y + 1) * stride];
                 let next = &mut self.next[y * stride..(y + 1) * stride];
-                child.part(before, here, next, received, y);
+                child.part(before, here, next, received, y, y > first);
                 if expectations && y == 0 {
                     let both = dot(&received[layers..], &messages[layers..]);
                     if let Some(label) = node.label {
@@ -191,7 +198,7 @@ impl<N: Number> Scratch<N> {
                     let from = j * plan.widest + y * stride;
                     let mut here = self.history[from..from + stride].to_vec();
                     let mut received = vec![N::ZERO; 2 * node.layers];
-                    child.part(&before, &mut here, &mut discard, &mut received, y);
+                    child.part(&before, &mut here, &mut discard, &mut received, y, false);
                     let both = dot(&received[node.layers..], &messages[node.layers..]);
                     for pair in [base + i * k + j, base + j * k + i] {
                         self.pairs[pair] = self.pairs[pair].plus(both);

@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use super::structure::Structure;
 use super::Unfit;
+use super::structure::Structure;
 use crate::infer::Budget;
 use crate::model::Model;
 
@@ -50,6 +50,8 @@ pub(super) struct Node {
     pub(super) units: Range<usize>,
     /// Moves by the label itself: `b` is whether it is on.
     pub(super) own: Range<usize>,
+    /// The moves change no layer: the label is in no group, and completes none.
+    pub(super) same_layers: bool,
 }
 
 /// A counted set of siblings, or one uncounted child.
@@ -341,13 +343,24 @@ impl Emitter<'_> {
                 self.plan.slots[label] = [weight, weight + 1];
             }
         }
+        let stays = |way: &Move| way.a == way.to;
+        let same_layers = own_moves.len() == 2 * layers && own_moves.iter().all(stays);
         let own = self.moves(own_moves);
         if let Some(label) = label {
             self.node_of[label] = self.plan.nodes.len();
             self.open_at[label] = after;
         }
         let units = from..self.plan.units.len();
-        self.plan.nodes.push(Node { label, message, outside, weight, layers, units, own });
+        self.plan.nodes.push(Node {
+            label,
+            message,
+            outside,
+            weight,
+            layers,
+            units,
+            own,
+            same_layers,
+        });
         Ok(())
     }
 

@@ -222,13 +222,19 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
 }
 
 /// A register of single precision, compiled for each vector width.
-#[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx2+fma"))]
+#[multiversion(targets(
+    "x86_64+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
+    "x86_64+avx2+fma"
+))]
 pub(super) fn infer_16(kernel: &mut Kernel<'_, f32, 16>) {
     kernel.infer();
 }
 
 /// A register of double precision, compiled for each vector width.
-#[multiversion(targets("x86_64+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx2+fma"))]
+#[multiversion(targets(
+    "x86_64+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
+    "x86_64+avx2+fma"
+))]
 pub(super) fn infer_8(kernel: &mut Kernel<'_, f64, 8>) {
     kernel.infer();
 }

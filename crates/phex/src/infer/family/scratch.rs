@@ -126,9 +126,7 @@ impl<N: Number> Child<'_, N> {
         let keep = if must_be_on { N::ZERO } else { N::ONE };
         let told = |[off, on]: [N; 2]| [off.times(keep), on];
         match step.kind {
-            Kind::Plain => {
-                join(input, output, told(self.messages(y, 0)), self.turns(), saturate)
-            }
+            Kind::Plain => join(input, output, told(self.messages(y, 0)), self.turns(), saturate),
             Kind::Dual => {
                 let e = [told(self.messages(y, 0)), told(self.messages(y, 1))];
                 join_dual(input, output, e[0], e[1], self.turns(), saturate)
@@ -148,17 +146,24 @@ impl<N: Number> Child<'_, N> {
         }
     }
 
-    /// Adds to what the child receives in a layer.
+    /// What the child receives in a layer, added to what it has or instead of it.
     #[inline(always)]
-    fn receive(&self, received: &mut [N], y: usize, layer: usize, [off, on]: [N; 2]) {
+    fn receive(&self, received: &mut [N], y: usize, layer: usize, got: [N; 2], add: bool) {
         let layers = received.len() / 2;
-        received[layer] = off.times_plus(self.scale, received[layer]);
-        let on = self.fall(y, on.times(self.scale));
-        received[layers + layer] = on.plus(received[layers + layer]);
+        let off = got[0].times(self.scale);
+        let on = self.fall(y, got[1].times(self.scale));
+        if add {
+            received[layer] = off.plus(received[layer]);
+            received[layers + layer] = on.plus(received[layers + layer]);
+        } else {
+            received[layer] = off;
+            received[layers + layer] = on;
+        }
     }
 
-    /// Transposes [`Child::join`]: adds to what the child receives; B before the child is left in
-    /// `here`, or in `next` for general moves. Both have a fixed stride a layer.
+    /// Transposes [`Child::join`]: what the child receives, added to what it has or instead of it.
+    /// B before the child is left in `here`, or in `next` for general moves; both have a fixed
+    /// stride a layer.
     #[inline(always)]
     pub(super) fn part(
         &self,
@@ -167,13 +172,14 @@ impl<N: Number> Child<'_, N> {
         next: &mut [N],
         received: &mut [N],
         y: usize,
+        add: bool,
     ) {
         let (step, stride) = (self.step, self.unit.width);
         match step.kind {
             Kind::Plain => {
                 let here = &mut here[..step.width];
                 let got = part(before, here, self.messages(y, 0), self.turns());
-                self.receive(received, y, 0, got);
+                self.receive(received, y, 0, got, add);
             }
             Kind::Dual => {
                 let (low, high) = here.split_at_mut(stride);
@@ -181,11 +187,14 @@ impl<N: Number> Child<'_, N> {
                 let (in0, in1) = before.split_at(step.input_width);
                 let e = [self.messages(y, 0), self.messages(y, 1)];
                 let [without, with] = part_dual([in0, in1], cells, e[0], e[1], self.turns());
-                self.receive(received, y, 0, without);
-                self.receive(received, y, 1, with);
+                self.receive(received, y, 0, without, add);
+                self.receive(received, y, 1, with, add);
             }
             Kind::General => {
                 next.fill(N::ZERO);
+                if !add {
+                    received.fill(N::ZERO);
+                }
                 for way in &self.plan.moves[step.moves.clone()] {
                     let from = usize::from(way.a);
                     let before = &before[from * step.input_width..(from + 1) * step.input_width];
@@ -195,7 +204,7 @@ impl<N: Number> Child<'_, N> {
                     let layer = usize::from(way.b);
                     let e = self.messages(y, layer);
                     let got = part_add(before, cells, output, e, self.turns());
-                    self.receive(received, y, layer, got);
+                    self.receive(received, y, layer, got, true);
                 }
             }
         }

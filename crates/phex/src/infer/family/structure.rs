@@ -160,7 +160,9 @@ impl Structure {
             }
             let at = self.sets.len();
             let cost = if exclusions.iter().all(|exclusion| exclusion.0 == labels) {
-                exclusions.iter().for_each(|exclusion| self.sources[exclusion.2] = Source::Count(at));
+                exclusions
+                    .iter()
+                    .for_each(|exclusion| self.sources[exclusion.2] = Source::Count(at));
                 exclusions.iter().map(|exclusion| exclusion.1).sum()
             } else {
                 self.clique(at, &labels, &exclusions, name)?
