@@ -13,7 +13,7 @@
 //! names is a set of its own. The outside pass is the transposed recursion.
 //!
 //! One-of groups: every quantity has a layer for each subset of the groups open at its labels (see
-//! [`plan`]), so that Z is the layer in which every group has had its label.
+//! [`layers`]), so that Z is the layer in which every group has had its label.
 //!
 //! A cap M on the counts drops F(m) for m > M. That leaves a part A of the states with
 //! `Z_A ≤ Z ≤ Z_up`, where `Z_up` keeps what overflows in a last cell that is charged too little;
@@ -22,8 +22,10 @@
 //! Cost a row: O(Σ k²) over the sets, O(Σ k M) with a cap, times 3^g for g open groups.
 
 mod cells;
+mod emit;
 mod inside;
 mod lanes;
+mod layers;
 mod number;
 mod outside;
 mod plan;
