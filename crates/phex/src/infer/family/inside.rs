@@ -5,15 +5,16 @@
 
 use super::number::Number;
 use super::plan::{Plan, Unit};
-use super::scratch::{Child, Scratch};
+use super::scratch::{Child, Scratch, largest};
 use super::weights::Weights;
 
 impl<N: Number> Scratch<N> {
-    /// From the leaves to the root.
+    /// From the leaves to the root. The weights of labels must be in place.
     #[inline(always)]
     pub(super) fn inside(&mut self, plan: &Plan, weights: &Weights<N>) {
         self.exponents = N::Exponents::default();
-        for (at, node) in plan.nodes.iter().enumerate() {
+        for &at in &plan.parents {
+            let node = &plan.nodes[at];
             let (mut product, mut product_layers) = (0, 1);
             for index in node.units.clone() {
                 let unit = &plan.units[index];
@@ -23,23 +24,39 @@ impl<N: Number> Scratch<N> {
                 }
                 (product, product_layers) = (unit.product, unit.product_layers);
             }
-            let own = match node.label {
-                Some(label) => self.own[label],
+            if node.label.is_none() {
                 // The virtual root is always on.
-                None => [N::ZERO, N::ONE],
-            };
-            let message = &mut self.inside[node.message..node.message + 2 * node.layers];
-            message.fill(N::ZERO);
-            for step in &plan.moves[node.own.clone()] {
-                let on = usize::from(step.b);
-                let below = self.totals[product + on * product_layers + usize::from(step.a)];
-                let to = on * node.layers + usize::from(step.to);
-                message[to] = below.times_plus(own[on], message[to]);
+                self.inside[node.weight] = N::ZERO;
+                self.inside[node.weight + 1] = N::ONE;
             }
-            let most = message.iter().fold(N::ZERO, |most, value| most.larger(*value));
-            let scale = most.scale(&mut self.exponents);
-            message.iter_mut().for_each(|value| *value = value.times(scale));
-            self.node_scale[at] = scale;
+            let (before, own) = self.inside.split_at_mut(node.weight);
+            let own = &mut own[..2];
+            let message = &mut before[node.message..node.message + 2 * node.layers];
+            if node.same_layers {
+                let totals = &self.totals[product..product + 2 * node.layers];
+                let (off, on) = message.split_at_mut(node.layers);
+                for (value, total) in off.iter_mut().zip(totals) {
+                    *value = total.times(own[0]);
+                }
+                for (value, total) in on.iter_mut().zip(&totals[node.layers..]) {
+                    *value = total.times(own[1]);
+                }
+            } else {
+                message.fill(N::ZERO);
+                for step in &plan.moves[node.own.clone()] {
+                    let on = usize::from(step.b);
+                    let below = self.totals[product + on * product_layers + usize::from(step.a)];
+                    let to = on * node.layers + usize::from(step.to);
+                    message[to] = below.times_plus(own[on], message[to]);
+                }
+            }
+            let scale = largest(message).scale(&mut self.exponents);
+            for value in message.iter_mut() {
+                *value = value.times(scale);
+            }
+            // The outside pass needs them scaled.
+            own[0] = own[0].times(scale);
+            own[1] = own[1].times(scale);
         }
     }
 
@@ -47,33 +64,38 @@ impl<N: Number> Scratch<N> {
     #[inline(always)]
     fn multiply(&mut self, plan: &Plan, unit: &Unit, index: usize, product: usize, layers: usize) {
         let totals = &self.totals[unit.total..unit.total + 2 * unit.layers];
-        let most = totals.iter().fold(N::ZERO, |most, value| most.larger(*value));
-        let scale = most.scale(&mut self.exponents);
-        self.unit_scale[index] = scale;
-        self.totals[unit.product..unit.product + 2 * unit.product_layers].fill(N::ZERO);
+        let scale = largest(totals).scale(&mut self.exponents);
+        let range = unit.product..unit.product + 2 * unit.product_layers;
+        self.totals[range.clone()].fill(N::ZERO);
         for y in 0..2 {
             for step in &plan.moves[unit.moves.clone()] {
                 let before = self.totals[product + y * layers + usize::from(step.a)];
                 let total = self.totals[unit.total + y * unit.layers + usize::from(step.b)];
                 let to = unit.product + y * unit.product_layers + usize::from(step.to);
-                self.totals[to] = before.times(total).times_plus(scale, self.totals[to]);
+                self.totals[to] = before.times_plus(total.times(scale), self.totals[to]);
             }
         }
-        let range = unit.product..unit.product + 2 * unit.product_layers;
-        let most = self.totals[range.clone()].iter().fold(N::ZERO, |most, v| most.larger(*v));
-        let again = most.scale(&mut self.exponents);
-        self.totals[range].iter_mut().for_each(|value| *value = value.times(again));
-        self.unit_scale[index] = scale.times(again);
+        // Two scales: a total and a product may each be far from 1.
+        let again = largest(&self.totals[range.clone()]).scale(&mut self.exponents);
+        for value in &mut self.totals[range] {
+            *value = value.times(again);
+        }
+        self.unit_scale[index] = [scale, again];
     }
 
     #[inline(always)]
     fn inside_unit(&mut self, plan: &Plan, weights: &Weights<N>, unit: &Unit) {
         let streams = if unit.shared { 1 } else { 2 };
-        self.cells[unit.cells..unit.cells + streams].fill(N::ONE);
+        for cell in &mut self.cells[unit.cells..unit.cells + streams] {
+            *cell = N::ONE;
+        }
         let mut scale = N::ONE;
         for index in unit.steps.clone() {
             let step = &plan.steps[index];
             self.step_scale[index] = scale;
+            let node = &plan.nodes[step.node];
+            let messages = &self.inside[node.message..node.message + 2 * node.layers];
+            let child = Child { plan, weights, unit, step, scale, messages };
             let (before, after) = self.cells.split_at_mut(step.output);
             let mut most = N::ZERO;
             for y in 0..streams {
@@ -81,9 +103,7 @@ impl<N: Number> Scratch<N> {
                 let input = &before[step.input + y * size..step.input + (y + 1) * size];
                 let size = step.layers * step.width;
                 let output = &mut after[y * size..(y + 1) * size];
-                let node = &plan.nodes[step.node];
-                let messages = &self.inside[node.message..node.message + 2 * node.layers];
-                let child = Child { plan, weights, unit, step, scale, messages };
+                // The stream of a shared unit is that of a parent that is on.
                 most = most.larger(child.join(input, output, y, false));
             }
             if index + 1 < unit.steps.end {
@@ -91,20 +111,26 @@ impl<N: Number> Scratch<N> {
             }
         }
         let end = &plan.steps[unit.steps.end - 1];
-        for y in 0..2 {
-            for layer in 0..unit.layers {
-                let stream = if unit.shared { 0 } else { y };
-                let from = end.output + (stream * unit.layers + layer) * unit.width;
-                let cells = &self.cells[from..from + unit.width];
-                let total = if unit.shared && y == 0 {
-                    let falls = &weights.values[unit.falls..unit.falls + unit.width];
-                    let weighed = cells.iter().zip(falls).map(|(cell, fall)| cell.weigh(*fall));
-                    weighed.fold(N::ZERO, N::plus)
-                } else {
-                    cells.iter().fold(N::ZERO, |sum, cell| sum.plus(*cell))
-                };
-                self.totals[unit.total + y * unit.layers + layer] = total;
+        for layer in 0..unit.layers {
+            let size = unit.layers * unit.width;
+            let from = end.output + layer * unit.width;
+            let (mut off, mut on) = (N::ZERO, N::ZERO);
+            if unit.shared {
+                let falls = &weights.values[unit.falls..unit.falls + unit.width];
+                for (cell, fall) in self.cells[from..from + unit.width].iter().zip(falls) {
+                    on = on.plus(*cell);
+                    off = off.plus(cell.weigh(*fall));
+                }
+            } else {
+                let lows = &self.cells[from..from + unit.width];
+                let highs = &self.cells[from + size..from + size + unit.width];
+                for (low, high) in lows.iter().zip(highs) {
+                    off = off.plus(*low);
+                    on = on.plus(*high);
+                }
             }
+            self.totals[unit.total + layer] = off;
+            self.totals[unit.total + unit.layers + layer] = on;
         }
     }
 }

@@ -183,7 +183,8 @@ impl<T: Real, const L: usize> Number for Lanes<T, L> {
 
     #[inline(always)]
     fn share(self, total: Self) -> Wide<T, L> {
-        Wide(self.zip(total, |x, y| x / y).0)
+        // 1 / y ≈ 2 − y without a division: off by (1 − y)², which is below rounding.
+        Wide(self.zip(total, |x, y| x * (T::ONE + (T::ONE - y))).0)
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@
 //! names is a set of its own. The outside pass is the transposed recursion.
 //!
 //! One-of groups: every quantity has a layer for each subset of the groups open at its labels (see
-//! [`plan`]), so that Z is the layer in which every group has had its label.
+//! [`layers`]), so that Z is the layer in which every group has had its label.
 //!
 //! A cap M on the counts drops F(m) for m > M. That leaves a part A of the states with
 //! `Z_A ≤ Z ≤ Z_up`, where `Z_up` keeps what overflows in a last cell that is charged too little;
@@ -22,8 +22,10 @@
 //! Cost a row: O(Σ k²) over the sets, O(Σ k M) with a cap, times 3^g for g open groups.
 
 mod cells;
+mod emit;
 mod inside;
 mod lanes;
+mod layers;
 mod number;
 mod outside;
 mod plan;
@@ -226,7 +228,7 @@ impl Family {
             let mut low = inside(&self.main, &mut main);
             let mut high = low;
             if let Some((up, scratch)) = &mut upper {
-                scratch.own.clone_from(&main.own);
+                self.weigh(block, row, scratch);
                 high = inside(up, scratch);
             }
             let mut used = (&self.main, &mut main);
@@ -234,7 +236,7 @@ impl Family {
                 // The cap leaves no state, yet there are some.
                 if let Some(compiled) = &self.uncapped {
                     let scratch = uncapped.get_or_insert_with(|| new(compiled));
-                    scratch.own.clone_from(&used.1.own);
+                    self.weigh(block, row, scratch);
                     low = inside(compiled, scratch);
                     high = low;
                     used = (compiled, scratch);
@@ -266,16 +268,19 @@ impl Family {
         }
     }
 
-    /// The log-weights of the labels of a row.
+    /// The log-weights of the labels of a row; they go to the same places in every plan.
     fn weigh<T: Scalar>(&self, block: &Block<'_, T>, row: usize, scratch: &mut Scratch<Log>) {
         let scores = block.row(row).iter().zip(&self.scores.bias).enumerate();
         for (label, (score, bias)) in scores {
             let on = Log(score.to_f64() + bias);
-            scratch.own[label] = match block.evidence(row, label) {
+            let weights = match block.evidence(row, label) {
                 Evidence::Unknown => [Log::ONE, on],
                 Evidence::On => [Log::ZERO, on],
                 Evidence::Off => [Log::ONE, Log::ZERO],
             };
+            for (slot, weight) in self.main.plan.slots[label].into_iter().zip(weights) {
+                scratch.inside[slot] = weight;
+            }
         }
     }
 }

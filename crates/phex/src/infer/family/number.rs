@@ -28,7 +28,7 @@ pub(super) trait Number: Copy {
     fn reciprocal(self) -> Self;
     /// A factor that brings `self` close to 1; its inverse is counted in `exponents`.
     fn scale(self, exponents: &mut Self::Exponents) -> Self;
-    /// `self / total` as a probability.
+    /// `self / total` as a probability, where the total is 1 up to what the check lets pass.
     fn share(self, total: Self) -> Self::Real;
     /// Marks in `suspect` where a total that should be 1 is not.
     fn check_total(self, suspect: &mut Self);

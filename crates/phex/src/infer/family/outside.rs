@@ -6,7 +6,7 @@
 
 use super::number::Number;
 use super::plan::{Kind, Plan, Unit};
-use super::scratch::{Child, Scratch};
+use super::scratch::{Child, Scratch, dot};
 use super::weights::Weights;
 
 impl<N: Number> Scratch<N> {
@@ -14,35 +14,34 @@ impl<N: Number> Scratch<N> {
     #[inline(always)]
     pub(super) fn outside(&mut self, plan: &Plan, weights: &Weights<N>, expectations: bool) {
         self.suspect = N::ZERO;
-        let root = plan.messages - 1;
-        self.outside[root - 1] = N::ZERO;
-        self.outside[root] = self.inside[root].reciprocal();
-        for (at, node) in plan.nodes.iter().enumerate().rev() {
-            let range = node.message..node.message + 2 * node.layers;
-            let (inside, outside) = (&self.inside[range.clone()], &self.outside[range]);
-            let sum = |range: std::ops::Range<usize>| {
-                let pairs = inside[range.clone()].iter().zip(&outside[range]);
-                pairs.fold(N::ZERO, |sum, (x, y)| x.times_plus(*y, sum))
-            };
-            let on = sum(node.layers..2 * node.layers);
-            let total = on.plus(sum(0..node.layers));
-            total.check_total(&mut self.suspect);
-            if let Some(label) = node.label {
-                self.marginals[label] = on.share(total);
+        let root = plan.root();
+        for &at in plan.parents.iter().rev() {
+            let node = &plan.nodes[at];
+            if node.label.is_none() {
+                self.outside[node.outside] = N::ZERO;
+                self.outside[node.outside + 1] = self.inside[root + 1].reciprocal();
             }
             let Some(last) = node.units.clone().next_back() else { continue };
-            let own = match node.label {
-                Some(label) => self.own[label],
-                None => [N::ZERO, N::ONE],
-            };
             let unit = &plan.units[last];
-            self.shares[unit.product..unit.product + 2 * unit.product_layers].fill(N::ZERO);
-            let own = own.map(|weight| weight.times(self.node_scale[at]));
-            for step in &plan.moves[node.own.clone()] {
-                let on = usize::from(step.b);
-                let to = unit.product + on * unit.product_layers + usize::from(step.a);
-                let from = outside[on * node.layers + usize::from(step.to)];
-                self.shares[to] = from.times_plus(own[on], self.shares[to]);
+            let own = [self.inside[node.weight], self.inside[node.weight + 1]];
+            let outside = &self.outside[node.outside..node.outside + 2 * node.layers];
+            let shares = &mut self.shares[unit.product..unit.product + 2 * unit.product_layers];
+            if node.same_layers {
+                let (off, on) = shares.split_at_mut(node.layers);
+                for (share, value) in off.iter_mut().zip(outside) {
+                    *share = value.times(own[0]);
+                }
+                for (share, value) in on.iter_mut().zip(&outside[node.layers..]) {
+                    *share = value.times(own[1]);
+                }
+            } else {
+                shares.fill(N::ZERO);
+                for step in &plan.moves[node.own.clone()] {
+                    let on = usize::from(step.b);
+                    let to = on * unit.product_layers + usize::from(step.a);
+                    let from = outside[on * node.layers + usize::from(step.to)];
+                    shares[to] = from.times_plus(own[on], shares[to]);
+                }
             }
             for index in node.units.clone().rev() {
                 if index > node.units.start {
@@ -57,7 +56,7 @@ impl<N: Number> Scratch<N> {
     #[inline(always)]
     fn divide(&mut self, plan: &Plan, index: usize) {
         let (unit, before) = (&plan.units[index], &plan.units[index - 1]);
-        let scale = self.unit_scale[index];
+        let [scale, again] = self.unit_scale[index];
         self.shares[unit.total..unit.total + 2 * unit.layers].fill(N::ZERO);
         self.shares[before.product..before.product + 2 * before.product_layers].fill(N::ZERO);
         for y in 0..2 {
@@ -65,9 +64,11 @@ impl<N: Number> Scratch<N> {
                 let a = before.product + y * before.product_layers + usize::from(step.a);
                 let b = unit.total + y * unit.layers + usize::from(step.b);
                 let to = unit.product + y * unit.product_layers + usize::from(step.to);
-                let share = self.shares[to].times(scale);
-                self.shares[b] = share.times_plus(self.totals[a], self.shares[b]);
-                self.shares[a] = share.times_plus(self.totals[b], self.shares[a]);
+                let share = self.shares[to].times(again);
+                let value = self.totals[a].times(scale);
+                self.shares[b] = share.times_plus(value, self.shares[b]);
+                let value = self.totals[b].times(scale);
+                self.shares[a] = share.times_plus(value, self.shares[a]);
             }
         }
     }
@@ -88,11 +89,11 @@ impl<N: Number> Scratch<N> {
             let scale = self.step_scale[index];
             let node = &plan.nodes[step.node];
             let layers = node.layers;
-            let range = node.message..node.message + 2 * layers;
-            let (messages, received) = (&self.inside[range.clone()], &mut self.outside[range]);
+            let messages = &self.inside[node.message..node.message + 2 * layers];
+            let received = &mut self.outside[node.outside..node.outside + 2 * layers];
             let child = Child { plan, weights, unit, step, scale, messages };
-            received.fill(N::ZERO);
-            for y in if merged { 1..2 } else { 0..2 } {
+            let first = usize::from(merged);
+            for y in first..2 {
                 let stream = if unit.shared { 0 } else { y };
                 let size = step.input_layers * step.input_width;
                 let from = step.input + stream * size;
@@ -100,14 +101,19 @@ impl<N: Number> Scratch<N> {
                 let stride = unit.most_layers * unit.width;
                 let here = &mut self.here[y * stride..(y + 1) * stride];
                 let next = &mut self.next[y * stride..(y + 1) * stride];
-                child.part(before, here, next, received, y);
+                child.part(before, here, next, received, y, y > first);
                 if expectations && y == 0 {
-                    let pairs = received[layers..].iter().zip(&messages[layers..]);
-                    let both = pairs.fold(N::ZERO, |sum, (x, y)| x.times_plus(*y, sum));
+                    let both = dot(&received[layers..], &messages[layers..]);
                     if let Some(label) = node.label {
                         self.edges[label] = both;
                     }
                 }
+            }
+            let on = dot(&received[layers..], &messages[layers..]);
+            let total = dot(&received[..layers], &messages[..layers]).plus(on);
+            total.check_total(&mut self.suspect);
+            if let Some(label) = node.label {
+                self.marginals[label] = on.share(total);
             }
             if step.kind == Kind::General {
                 std::mem::swap(&mut self.here, &mut self.next);
@@ -192,9 +198,8 @@ impl<N: Number> Scratch<N> {
                     let from = j * plan.widest + y * stride;
                     let mut here = self.history[from..from + stride].to_vec();
                     let mut received = vec![N::ZERO; 2 * node.layers];
-                    child.part(&before, &mut here, &mut discard, &mut received, y);
-                    let both = received[node.layers..].iter().zip(&messages[node.layers..]);
-                    let both = both.fold(N::ZERO, |sum, (x, y)| x.times_plus(*y, sum));
+                    child.part(&before, &mut here, &mut discard, &mut received, y, false);
+                    let both = dot(&received[node.layers..], &messages[node.layers..]);
                     for pair in [base + i * k + j, base + j * k + i] {
                         self.pairs[pair] = self.pairs[pair].plus(both);
                     }

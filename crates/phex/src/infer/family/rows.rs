@@ -107,9 +107,9 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
             self.weigh_shifted(group);
         }
         if let (Some(scratch), Some((plan, weights))) = (&mut self.upper_scratch, self.upper) {
-            std::mem::swap(&mut scratch.own, &mut self.scratch.own);
+            // The two plans differ in their cells only.
+            scratch.inside.copy_from_slice(&self.scratch.inside);
             scratch.inside(plan, weights);
-            std::mem::swap(&mut scratch.own, &mut self.scratch.own);
         }
         self.scratch.inside(self.plan, self.weights);
         self.scratch.outside(self.plan, self.weights, self.expectations);
@@ -132,7 +132,7 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
                 let theta = theta.0[lane];
                 self.offset[lane] += if theta > T::ZERO { theta } else { T::ZERO }.to_f64();
             }
-            self.scratch.own[label] = self.clamp(label, [off, on]);
+            self.place(label, [off, on]);
         }
     }
 
@@ -171,23 +171,23 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
         let inverse = sum.reciprocal();
         for &label in labels {
             let on = self.theta[label].times(inverse);
-            self.scratch.own[label] = self.clamp(label, [Lanes::ONE, on]);
+            self.place(label, [Lanes::ONE, on]);
         }
         for lane in 0..L {
             self.offset[lane] += most.0[lane].to_f64() + sum.0[lane].to_f64().ln();
         }
     }
 
-    /// Zeroes the weights that the evidence rules out.
+    /// Writes the weights of a label, zero where the evidence rules it out.
     #[inline(always)]
-    fn clamp(&self, label: usize, [off, on]: [Lanes<T, L>; 2]) -> [Lanes<T, L>; 2] {
-        match self.known.get(label) {
-            None => [off, on],
-            Some(known) => [
-                known.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x }),
-                known.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x }),
-            ],
+    fn place(&mut self, label: usize, [mut off, mut on]: [Lanes<T, L>; 2]) {
+        if let Some(known) = self.known.get(label) {
+            off = known.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x });
+            on = known.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x });
         }
+        let slots = self.plan.slots[label];
+        self.scratch.inside[slots[0]] = off;
+        self.scratch.inside[slots[1]] = on;
     }
 
     /// log Z of a row and the bound on its error, or none when it must be done in the log domain.

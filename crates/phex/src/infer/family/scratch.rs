@@ -8,8 +8,6 @@ use super::weights::Weights;
 /// What the passes fill. Reused from block to block.
 #[derive(Debug)]
 pub(super) struct Scratch<N: Number> {
-    /// The weight of each label off and on.
-    pub(super) own: Vec<[N; 2]>,
     pub(super) exponents: N::Exponents,
     /// Not zero where the answer cannot be relied on.
     pub(super) suspect: N,
@@ -21,6 +19,7 @@ pub(super) struct Scratch<N: Number> {
     pub(super) counts: Vec<N>,
     /// Both on, by pair of steps.
     pub(super) pairs: Vec<N>,
+    /// Messages up. The weights of labels are written into it, see [`Plan::slots`].
     pub(super) inside: Vec<N>,
     pub(super) outside: Vec<N>,
     pub(super) cells: Vec<N>,
@@ -28,8 +27,7 @@ pub(super) struct Scratch<N: Number> {
     /// Transposed totals.
     pub(super) shares: Vec<N>,
     pub(super) step_scale: Vec<N>,
-    pub(super) unit_scale: Vec<N>,
-    pub(super) node_scale: Vec<N>,
+    pub(super) unit_scale: Vec<[N; 2]>,
     pub(super) here: Vec<N>,
     pub(super) next: Vec<N>,
     pub(super) history: Vec<N>,
@@ -40,8 +38,7 @@ impl<N: Number> Scratch<N> {
         let n = plan.nodes.len();
         let numbers = |length: usize| vec![N::ZERO; length];
         let reals = |length: usize| vec![N::Real::default(); length];
-        let mut scratch = Scratch {
-            own: vec![[N::ONE; 2]; n],
+        Scratch {
             exponents: N::Exponents::default(),
             suspect: N::ZERO,
             marginals: reals(n),
@@ -49,25 +46,42 @@ impl<N: Number> Scratch<N> {
             counts: numbers(plan.units.len()),
             pairs: numbers(if expectations { plan.pairs } else { 0 }),
             inside: numbers(plan.messages),
-            outside: numbers(plan.messages),
+            outside: numbers(plan.outside),
             cells: numbers(plan.cells),
             totals: numbers(plan.totals),
             shares: numbers(plan.totals),
             step_scale: numbers(plan.steps.len()),
-            unit_scale: numbers(plan.units.len()),
-            node_scale: numbers(n),
+            unit_scale: vec![[N::ONE; 2]; plan.units.len()],
             here: numbers(plan.widest),
             next: numbers(plan.widest),
             history: numbers(if expectations { plan.widest * plan.longest } else { 0 }),
-        };
-        scratch.totals[..2].fill(N::ONE);
-        scratch
+        }
     }
 
     /// The root's value: Z without the scales.
     pub(super) fn value(&self, plan: &Plan) -> N {
-        self.inside[plan.messages - 1]
+        self.inside[plan.root() + 1]
     }
+}
+
+/// The largest of some numbers. A loop, since a closure may not be compiled for wide vectors.
+#[inline(always)]
+pub(super) fn largest<N: Number>(numbers: &[N]) -> N {
+    let mut most = N::ZERO;
+    for number in numbers {
+        most = most.larger(*number);
+    }
+    most
+}
+
+/// `Σ x y`.
+#[inline(always)]
+pub(super) fn dot<N: Number>(x: &[N], y: &[N]) -> N {
+    let mut sum = N::ZERO;
+    for (x, y) in x.iter().zip(y) {
+        sum = x.times_plus(*y, sum);
+    }
+    sum
 }
 
 /// A child as it joins its unit.
@@ -109,14 +123,13 @@ impl<N: Number> Child<'_, N> {
     #[inline(always)]
     pub(super) fn join(&self, input: &[N], output: &mut [N], y: usize, must_be_on: bool) -> N {
         let (step, saturate) = (self.step, self.plan.saturate);
-        let messages = |layer: u8| {
-            let e = self.messages(y, usize::from(layer));
-            if must_be_on { [N::ZERO, e[1]] } else { e }
-        };
+        let keep = if must_be_on { N::ZERO } else { N::ONE };
+        let told = |[off, on]: [N; 2]| [off.times(keep), on];
         match step.kind {
-            Kind::Plain => join(input, output, messages(0), self.turns(), saturate),
+            Kind::Plain => join(input, output, told(self.messages(y, 0)), self.turns(), saturate),
             Kind::Dual => {
-                join_dual(input, output, messages(0), messages(1), self.turns(), saturate)
+                let e = [told(self.messages(y, 0)), told(self.messages(y, 1))];
+                join_dual(input, output, e[0], e[1], self.turns(), saturate)
             }
             Kind::General => {
                 output.fill(N::ZERO);
@@ -125,15 +138,32 @@ impl<N: Number> Child<'_, N> {
                     let to = usize::from(way.to) * step.width;
                     let input = &input[from..from + step.input_width];
                     let output = &mut output[to..to + step.width];
-                    join_add(input, output, messages(way.b), self.turns(), saturate);
+                    let e = told(self.messages(y, usize::from(way.b)));
+                    join_add(input, output, e, self.turns(), saturate);
                 }
-                output.iter().fold(N::ZERO, |most, cell| most.larger(*cell))
+                largest(output)
             }
         }
     }
 
-    /// Transposes [`Child::join`]: adds to what the child receives; B before the child is left in
-    /// `here`, or in `next` for general moves. Both have a fixed stride a layer.
+    /// What the child receives in a layer, added to what it has or instead of it.
+    #[inline(always)]
+    fn receive(&self, received: &mut [N], y: usize, layer: usize, got: [N; 2], add: bool) {
+        let layers = received.len() / 2;
+        let off = got[0].times(self.scale);
+        let on = self.fall(y, got[1].times(self.scale));
+        if add {
+            received[layer] = off.plus(received[layer]);
+            received[layers + layer] = on.plus(received[layers + layer]);
+        } else {
+            received[layer] = off;
+            received[layers + layer] = on;
+        }
+    }
+
+    /// Transposes [`Child::join`]: what the child receives, added to what it has or instead of it.
+    /// B before the child is left in `here`, or in `next` for general moves; both have a fixed
+    /// stride a layer.
     #[inline(always)]
     pub(super) fn part(
         &self,
@@ -142,18 +172,14 @@ impl<N: Number> Child<'_, N> {
         next: &mut [N],
         received: &mut [N],
         y: usize,
+        add: bool,
     ) {
         let (step, stride) = (self.step, self.unit.width);
-        let layers = received.len() / 2;
-        let mut receive = |layer: usize, [off, on]: [N; 2]| {
-            received[layer] = off.times_plus(self.scale, received[layer]);
-            let on = self.fall(y, on.times(self.scale));
-            received[layers + layer] = on.plus(received[layers + layer]);
-        };
         match step.kind {
             Kind::Plain => {
                 let here = &mut here[..step.width];
-                receive(0, part(before, here, self.messages(y, 0), self.turns()));
+                let got = part(before, here, self.messages(y, 0), self.turns());
+                self.receive(received, y, 0, got, add);
             }
             Kind::Dual => {
                 let (low, high) = here.split_at_mut(stride);
@@ -161,11 +187,14 @@ impl<N: Number> Child<'_, N> {
                 let (in0, in1) = before.split_at(step.input_width);
                 let e = [self.messages(y, 0), self.messages(y, 1)];
                 let [without, with] = part_dual([in0, in1], cells, e[0], e[1], self.turns());
-                receive(0, without);
-                receive(1, with);
+                self.receive(received, y, 0, without, add);
+                self.receive(received, y, 1, with, add);
             }
             Kind::General => {
                 next.fill(N::ZERO);
+                if !add {
+                    received.fill(N::ZERO);
+                }
                 for way in &self.plan.moves[step.moves.clone()] {
                     let from = usize::from(way.a);
                     let before = &before[from * step.input_width..(from + 1) * step.input_width];
@@ -174,7 +203,8 @@ impl<N: Number> Child<'_, N> {
                     let output = &mut next[from * stride..from * stride + step.input_width];
                     let layer = usize::from(way.b);
                     let e = self.messages(y, layer);
-                    receive(layer, part_add(before, cells, output, e, self.turns()));
+                    let got = part_add(before, cells, output, e, self.turns());
+                    self.receive(received, y, layer, got, true);
                 }
             }
         }

@@ -4,6 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Family;
+use super::rows::{Kernel, infer_16};
 use crate::graph::LabelId;
 use crate::infer::brute::Brute;
 use crate::infer::{Answers, Block, Budget, Evidence, Scalar, Unfit};
@@ -215,6 +216,62 @@ fn rows_do_not_depend_on_their_block() {
                 parts.error.extend(part.error);
             }
             assert_eq!(parts, whole, "seed {seed}, rows by {size}");
+        }
+    }
+}
+
+/// A tree of ImageNet's size: internal labels first, siblings exclude each other.
+fn large(cost: f64, one_of: bool) -> Model {
+    let mut random = Random::seed_from_u64(3);
+    let (n, internal) = (1860, 860);
+    let id = |label: usize| LabelId(label as u32);
+    let mut families = vec![Vec::new(); n];
+    let mut relations = Vec::new();
+    for child in 1..n {
+        let parent = random.random_range(0..child.min(internal));
+        families[parent].push(id(child));
+        relations.push(Relation::Hierarchy { parent: id(parent), child: id(child), cost });
+    }
+    let leaves = (0..n).filter(|&label| families[label].is_empty()).map(id).collect();
+    let families = families.into_iter().filter(|family| family.len() > 1);
+    relations.extend(families.map(|labels| match labels[..] {
+        [a, b] => Relation::Exclusion { a, b, cost },
+        _ => Relation::Group { labels, cost },
+    }));
+    let names = (0..n).map(|label| format!("l{label}")).collect();
+    let group = OneOfGroup { name: "leaves".to_owned(), labels: leaves };
+    let one_of = if one_of { vec![group] } else { vec![] };
+    Model::from_parts(names, vec![0.0; n], 0.0, relations, one_of)
+}
+
+#[test]
+fn large_trees_stay_in_the_linear_domain() {
+    for (cost, one_of) in [(0.4, false), (2.0, true), (12.0, false), (f64::INFINITY, true)] {
+        let model = large(cost, one_of);
+        let n = model.len();
+        let family = Family::compile(&model, None, &Budget::default()).expect("a forest");
+        let mut random = Random::seed_from_u64(5);
+        let scores: Vec<f64> = (0..8 * n).map(|_| random.random_range(-6.0..6.0)).collect();
+        let narrow: Vec<f32> = scores.iter().map(|&score| score as f32).collect();
+        let wide: Vec<f64> = narrow.iter().map(|&score| f64::from(score)).collect();
+        let relations = model.relations().len();
+        let block = Block::new(n, &wide);
+        let exact = ask(&block, relations, true, |b, answers| family.run_log(b, answers, 0..8));
+        let double = ask(&block, relations, true, |b, answers| family.run(b, answers));
+        close(&double.marginals, &exact.marginals, 1e-11, "marginals in double precision");
+        close(&double.expectations, &exact.expectations, 1e-11, "expectations");
+        close(&double.log_partition, &exact.log_partition, 1e-12, "log Z");
+        let plan = &family.main.plan;
+        let weights = family.main.single.as_ref().expect("moderate weights");
+        let mut kernel = Kernel::new(&family.scores, (plan, weights), None, false);
+        kernel.load(&Block::new(n, &narrow));
+        infer_16(&mut kernel);
+        let mut marginals = vec![0.0; 8 * n];
+        kernel.store(&mut marginals);
+        close(&marginals, &exact.marginals, 2e-6, "marginals in single precision");
+        for row in 0..8 {
+            let (log_partition, _) = kernel.log_partition(row).expect("no need of logarithms");
+            close(&[log_partition], &exact.log_partition[row..=row], 1e-6, "log Z");
         }
     }
 }

@@ -1,0 +1,85 @@
+//! The layers of one-of groups.
+//!
+//! A quantity that covers a set X of labels has a layer for each subset S of the one-of groups that
+//! are *open* at X (some but not all of their labels are in X): S are those whose label that is on
+//! lies in X. Joining two disjoint sets joins disjoint subsets; a group that is then complete must
+//! be in the union, and is dropped from the layers.
+
+use super::Unfit;
+use crate::model::Model;
+
+/// More groups than this are never open at once: 2⁶ layers.
+pub(super) const MAX_OPEN: usize = 6;
+
+/// From layers `a` and `b` of two quantities to a layer of their product.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Move {
+    pub(super) a: u8,
+    pub(super) b: u8,
+    pub(super) to: u8,
+}
+
+/// The open groups of a set of labels, ascending, with how many labels of each it has.
+pub(super) type Open = Vec<(usize, usize)>;
+
+/// The groups of a model.
+pub(super) struct Groups {
+    size: Vec<usize>,
+    /// The groups of each label.
+    pub(super) of: Vec<Vec<usize>>,
+}
+
+impl Groups {
+    pub(super) fn new(model: &Model) -> Result<Groups, Unfit> {
+        let mut groups = Groups { size: Vec::new(), of: vec![Vec::new(); model.len()] };
+        for (at, group) in model.one_of().iter().enumerate() {
+            groups.size.push(group.labels.len());
+            group.labels.iter().for_each(|label| groups.of[label.index()].push(at));
+            if group.labels.is_empty() {
+                return Err(Unfit::Shape(format!("the one-of group {} is empty", group.name)));
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Joins disjoint sets: the groups open afterwards, and the moves.
+    pub(super) fn join(&self, a: &Open, b: &Open) -> Result<(Open, Vec<Move>), Unfit> {
+        let mut all = a.clone();
+        for &(group, count) in b {
+            match all.iter_mut().find(|have| have.0 == group) {
+                Some(have) => have.1 += count,
+                None => all.push((group, count)),
+            }
+        }
+        all.sort_unstable();
+        let open: Open = all.iter().copied().filter(|g| g.1 < self.size[g.0]).collect();
+        if open.len() > MAX_OPEN || b.len() > MAX_OPEN {
+            let needs = format!("2^{} layers for one-of groups that are interleaved", open.len());
+            return Err(Unfit::Budget { needs });
+        }
+        // Subsets as bit masks over `all`.
+        let mask = |set: &Open, bits: usize| {
+            let of = |&(at, &(group, _)): &(usize, &(usize, usize))| {
+                let place = all.iter().position(|have| have.0 == group).unwrap_or(0);
+                (bits >> at & 1) << place
+            };
+            set.iter().enumerate().map(|item| of(&item)).sum::<usize>()
+        };
+        let mut moves = Vec::new();
+        for from in 0..1usize << a.len() {
+            for with in 0..1usize << b.len() {
+                let (s, t) = (mask(a, from), mask(b, with));
+                let complete = all.iter().enumerate().filter(|(_, g)| g.1 == self.size[g.0]);
+                if s & t != 0 || complete.into_iter().any(|(at, _)| (s | t) >> at & 1 == 0) {
+                    continue;
+                }
+                let to = open.iter().enumerate().map(|(at, &(group, _))| {
+                    let place = all.iter().position(|have| have.0 == group).unwrap_or(0);
+                    ((s | t) >> place & 1) << at
+                });
+                moves.push(Move { a: from as u8, b: with as u8, to: to.sum::<usize>() as u8 });
+            }
+        }
+        Ok((open, moves))
+    }
+}
