@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
+use ndarray::{Array2, ArrayView2, LinalgScalar};
+
 /// A number type of scores and probabilities: `f32` or `f64`.
 pub trait Scalar:
     Copy
@@ -76,6 +78,24 @@ macro_rules! scalar {
 
 scalar!(f32);
 scalar!(f64);
+
+/// A number type that engines run on: `f32` or `f64`.
+pub trait Number: Scalar + LinalgScalar {
+    /// Of two matrices with the same entries, the one of this type.
+    fn pick<'a>(narrow: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, Self>;
+}
+
+impl Number for f32 {
+    fn pick<'a>(narrow: &'a Array2<f32>, _: &'a Array2<f64>) -> ArrayView2<'a, f32> {
+        narrow.view()
+    }
+}
+
+impl Number for f64 {
+    fn pick<'a>(_: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, f64> {
+        wide.view()
+    }
+}
 
 /// What is known of a label in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

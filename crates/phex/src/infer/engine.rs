@@ -8,19 +8,12 @@ use rayon::prelude::*;
 
 use super::kernel::Kernel;
 use super::plan::{self, Options, Plan};
-use super::star::Pick;
-use super::{Answers, Block, LabelSet, Posterior, RowStatus, Trust, Want};
+use super::{Answers, Block, LabelSet, Number, Posterior, RowStatus, Trust, Want};
 use crate::Error;
 use crate::model::{Model, Relation};
 
 /// Rows that one thread takes at a time: enough for the lanes, few enough to share out.
 const CHUNK: usize = 64;
-
-/// A number type that engines run on: `f32` or `f64`.
-pub trait Number: Pick {}
-
-impl Number for f32 {}
-impl Number for f64 {}
 
 /// A compiled model. Cheap to clone, safe to share between threads.
 ///

@@ -4,14 +4,13 @@ use std::sync::OnceLock;
 
 use super::brute::Brute;
 use super::count::Count;
-use super::engine::Number;
 use super::family::Family;
 use super::junction::Junction;
 use super::plan::{Method, Refusal};
 use super::star::Star;
 use super::states::States;
 use super::subsets::Subsets;
-use super::{Answers, Block, Budget, LabelSet, Unfit};
+use super::{Answers, Block, Budget, LabelSet, Number, Unfit};
 use crate::Error;
 use crate::model::Model;
 

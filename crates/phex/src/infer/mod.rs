@@ -18,8 +18,8 @@ mod star;
 mod states;
 mod subsets;
 
-pub use block::{Block, Evidence, Scalar};
-pub use engine::{Engine, Number};
+pub use block::{Block, Evidence, Number, Scalar};
+pub use engine::Engine;
 pub use plan::{Method, Options, Plan, Refusal};
 pub use posterior::{Posterior, RowStatus, Trust, Want};
 

@@ -14,9 +14,9 @@
 //! safe: `l` is a log-sum-exp of two terms.
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, LinalgScalar};
+use ndarray::{Array2, ArrayViewMut2};
 
-use super::{Answers, Block, Evidence, LabelSet, Scalar, Unfit};
+use super::{Answers, Block, Evidence, LabelSet, Number, Scalar, Unfit};
 use crate::graph::LabelId;
 use crate::model::{Model, Relation};
 
@@ -40,24 +40,6 @@ pub(crate) struct Star {
     constant: f64,
     relations: Vec<Relation>,
     labels: usize,
-}
-
-/// A pair of 0/1 matrices in both number types; picks the one of `T`.
-pub(crate) trait Pick: Scalar + LinalgScalar {
-    /// The matrix of this type.
-    fn pick(masks: &(Array2<f32>, Array2<f64>)) -> ArrayView2<'_, Self>;
-}
-
-impl Pick for f32 {
-    fn pick(masks: &(Array2<f32>, Array2<f64>)) -> ArrayView2<'_, f32> {
-        masks.0.view()
-    }
-}
-
-impl Pick for f64 {
-    fn pick(masks: &(Array2<f32>, Array2<f64>)) -> ArrayView2<'_, f64> {
-        masks.1.view()
-    }
 }
 
 impl Star {
@@ -178,7 +160,7 @@ impl Star {
         self.kinds.len() > MAX_KINDS
     }
 
-    pub(crate) fn run<T: Pick>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
+    pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         answers.error.fill(0.0);
         if self.by_cells() || block.evidence.is_some() || answers.expectations.is_some() {
             (0..block.rows()).for_each(|row| self.run_row(block, row, answers));
@@ -188,7 +170,7 @@ impl Star {
     }
 
     /// All rows by matrix products.
-    fn run_products<T: Pick>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
+    fn run_products<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         let (rows, a_count, c_count) = (block.rows(), self.attributes.len(), self.classes.len());
         let kinds = self.kinds.len();
         // Per kind: l(kind, a), then p(x_a = 1 | kind).
@@ -211,7 +193,7 @@ impl Star {
         let mut logits = Array2::<T>::zeros((rows, c_count));
         for (difference, masks) in rest.iter_mut().zip(&self.masks) {
             *difference -= &first[0];
-            general_mat_mul(T::one(), difference, &T::pick(masks).t(), T::one(), &mut logits);
+            general_mat_mul(T::one(), difference, &T::pick(&masks.0, &masks.1).t(), T::one(), &mut logits);
         }
         for row in 0..rows {
             let scores = block.row(row);
@@ -233,7 +215,7 @@ impl Star {
     }
 
     /// Marginals from class probabilities and conditional attribute probabilities.
-    fn finish_products<T: Pick>(
+    fn finish_products<T: Number>(
         &self,
         classes: &Array2<T>,
         given: &mut [Array2<T>],
@@ -244,7 +226,7 @@ impl Star {
         let mut share = Array2::<T>::zeros(shape);
         let (first, rest) = given.split_at_mut(1);
         for (conditional, masks) in rest.iter_mut().zip(&self.masks) {
-            general_mat_mul(T::one(), classes, &T::pick(masks), T::zero(), &mut share);
+            general_mat_mul(T::one(), classes, &T::pick(&masks.0, &masks.1), T::zero(), &mut share);
             // Kinds share the classes out: what is not of this kind stays with the first.
             *conditional -= &first[0];
             *conditional *= &share;
