@@ -29,12 +29,18 @@ mod error;
 mod format;
 mod formats;
 mod input;
+mod output;
 mod read;
 mod sink;
+mod tables;
 mod text;
 mod write;
 
 pub use error::Error;
 pub use format::Format;
 pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
+pub use tables::{
+    EvidenceReader, EvidenceRows, Number, Rows, TableFormat, TableLimits, TableReader, TableWriter,
+    Values,
+};
 pub use write::{graph_to_string, write_graph};
