@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float32Array, Float64Array, RecordBatch, StringArray};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -57,10 +57,16 @@ impl ParquetWriter {
             return Ok(());
         }
         let width = self.labels;
-        let texts = rows.kept.iter().map(|column| {
-            let column = StringArray::try_from_iter_values(column)?;
-            Ok(Arc::new(column) as ArrayRef)
-        });
+        let long = |column: &Vec<String>| {
+            column.iter().map(String::len).sum::<usize>() > i32::MAX as usize
+        };
+        if rows.kept.iter().any(long) {
+            return Err(io::Error::other("a column of text has more than 2 GiB in one piece"));
+        }
+        let texts = rows
+            .kept
+            .iter()
+            .map(|column| -> ArrayRef { Arc::new(StringArray::from_iter_values(column)) });
         let numbers = (0..width).map(|label| -> ArrayRef {
             match &rows.values {
                 Values::F32(values) => {
@@ -73,8 +79,7 @@ impl ParquetWriter {
                 }
             }
         });
-        let columns = texts.chain(numbers.map(Ok)).collect::<Result<_, ArrowError>>();
-        let columns = columns.map_err(io::Error::other)?;
+        let columns = texts.chain(numbers).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
         self.writer.write(&batch.map_err(io::Error::other)?).map_err(failed)
     }
