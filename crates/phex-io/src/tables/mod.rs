@@ -19,6 +19,8 @@ mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_cells;
 #[cfg(feature = "parquet")]
+mod parquet_pages;
+#[cfg(feature = "parquet")]
 mod parquet_write;
 mod reader;
 mod rows;

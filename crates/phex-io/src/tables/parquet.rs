@@ -5,18 +5,21 @@
 //! is not used, so there are fewer types and less that can be damaged.
 
 use std::fs::File;
+use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Schema};
 use parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
 };
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::cell::Cell;
 use super::columns::{Use, Wanted};
 use super::parquet_cells::{copy_numbers, copy_texts, is_number, is_text};
+use super::parquet_pages::CheckedGroups;
 use super::source::Source;
 use super::{Number, TableLimits};
 use crate::Error;
@@ -60,13 +63,23 @@ impl ParquetRows {
         let file = source.into_file()?;
         let size = length(&file).map_err(|source| Error::Read { path: path.clone(), source })?;
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
-            .map_err(damaged)?;
-        let rows = check(builder.metadata(), size, limits).map_err(wrong)?;
-        let (columns, number) = layout(&builder, &path, wanted)?;
+        let footer = ArrowReaderMetadata::load(&file, options).map_err(damaged)?;
+        let metadata = Arc::clone(footer.metadata());
+        let rows = check(&metadata, size, limits).map_err(wrong)?;
+        let (columns, number) = layout(footer.schema(), &path, wanted)?;
         let width = columns.len().max(wanted.labels.len());
         let batch = (BATCH_NUMBERS / width).clamp(1, BATCH_ROWS);
-        let reader = builder.with_batch_size(batch).build().map_err(damaged)?;
+        let schema = metadata.file_metadata().schema_descr();
+        let levels = parquet_to_arrow_field_levels(schema, ProjectionMask::all(), None);
+        let levels = levels.map_err(damaged)?;
+        let groups = CheckedGroups {
+            file: Arc::new(file),
+            metadata: Arc::clone(&metadata),
+            rows: rows as usize,
+        };
+        let reader =
+            ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, batch, None);
+        let reader = reader.map_err(damaged)?;
         let labels = wanted.labels.to_vec();
         Ok(ParquetRows { path, reader, batch: None, columns, labels, number, rows, done: 0 })
     }
@@ -179,11 +192,11 @@ impl ParquetRows {
 
 /// The use of each column, and the type of the scores.
 fn layout(
-    builder: &ParquetRecordBatchReaderBuilder<File>,
+    schema: &Schema,
     path: &str,
     wanted: &Wanted<'_>,
 ) -> Result<(Vec<Column>, Number), Error> {
-    let fields = builder.schema().fields();
+    let fields = schema.fields();
     let list_name = if wanted.evidence { "evidence" } else { "scores" };
     let is_list =
         |name: &str, kind: &DataType| name == list_name && matches!(kind, DataType::List(_));
