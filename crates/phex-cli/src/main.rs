@@ -5,6 +5,7 @@
 mod args;
 mod demo;
 mod graph;
+mod infer;
 mod input;
 mod output;
 
@@ -27,6 +28,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
         Command::Graph(command) => graph::run(command),
+        Command::Infer(command) => infer::run(command),
+        Command::Map(command) => infer::map(command),
         Command::Demo(command) => demo::run(command),
     };
     match outcome {

@@ -18,6 +18,15 @@ pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Writes a summary: to standard output, or to standard error where that holds the data.
+pub(crate) fn summary<T: Serialize>(value: &T, data_on_stdout: bool) -> anyhow::Result<()> {
+    if !data_on_stdout {
+        return json(value);
+    }
+    eprintln!("{}", serde_json::to_string_pretty(value)?);
+    Ok(())
+}
+
 /// Whether the reader of our output went away, as `head` does.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {

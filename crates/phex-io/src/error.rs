@@ -97,6 +97,66 @@ pub enum Error {
         /// How many labels are allowed.
         limit: usize,
     },
+    /// A table has a column that is no label.
+    #[error(
+        "{path}: the column `{column}` is no label of the model{hint}; to pass it through, use --keep {column:?}"
+    )]
+    UnknownColumn {
+        /// The file.
+        path: String,
+        /// The name of the column.
+        column: String,
+        /// What was perhaps meant, or nothing.
+        hint: String,
+    },
+    /// A table has no column for a label, or none to pass through.
+    #[error("{path}: no column is named `{column}`{}", more(*.count))]
+    MissingColumn {
+        /// The file.
+        path: String,
+        /// The first name that is missing.
+        column: String,
+        /// How many are missing.
+        count: usize,
+    },
+    /// A table has two columns of the same name.
+    #[error("{path}: two columns are named `{column}`")]
+    DuplicateColumn {
+        /// The file.
+        path: String,
+        /// The name.
+        column: String,
+    },
+    /// A table without names has more or fewer columns than there are labels.
+    #[error("{path}: the table has {found} columns and the model has {expected} labels")]
+    ColumnCount {
+        /// The file.
+        path: String,
+        /// How many columns it has.
+        found: u64,
+        /// How many labels there are.
+        expected: usize,
+    },
+    /// A cell of a table without lines holds what it may not.
+    #[error("{path}: row {row}, column `{column}`: {message}")]
+    Cell {
+        /// The file.
+        path: String,
+        /// The row, counted from 1.
+        row: u64,
+        /// The name of the column.
+        column: String,
+        /// What is wrong and what is expected.
+        message: String,
+    },
+    /// A table as a whole is not what is expected: damaged, or of another kind.
+    #[error("{path}: {message}")]
+    Table {
+        /// The file.
+        path: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
     /// The graph has something for which the format has no words.
     #[error("{format} files cannot hold {what}; write TOML or JSON instead")]
     NotExpressible {
@@ -113,6 +173,15 @@ pub enum Error {
         /// Why.
         message: String,
     },
+}
+
+/// How many other columns are missing.
+fn more(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        2 => String::from(", nor another one that is needed"),
+        _ => format!(", nor {} others that are needed", count - 1),
+    }
 }
 
 impl Error {

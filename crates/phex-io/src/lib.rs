@@ -23,20 +23,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Scores, evidence and probabilities are tables: [`TableReader`], [`EvidenceReader`] and
+//! [`TableWriter`] stream them. Models of other kinds come from UAI files ([`read_uai`]).
+//!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 
 mod error;
 mod format;
 mod formats;
 mod input;
+mod output;
 mod read;
 mod sink;
+mod tables;
 mod text;
 mod uai;
 mod write;
 
 pub use error::Error;
 pub use format::Format;
+pub use output::Output;
 pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
+pub use tables::{
+    EvidenceReader, EvidenceRows, Number, Rows, TableFormat, TableLimits, TableReader, TableWriter,
+    Values,
+};
 pub use uai::{parse_uai, read_uai, read_uai_evidence};
 pub use write::{graph_to_string, write_graph};

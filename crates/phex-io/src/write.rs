@@ -1,13 +1,13 @@
 //! Writing: a graph to text, and text to a file all at once.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use phex::graph::RelationGraph;
 
 use crate::formats::{dot, edges_write, hxg, json, outline, svg, toml_write};
 use crate::input::is_standard;
+use crate::output::Output;
 use crate::{Error, Format};
 
 /// Writes a graph to a file, or to standard output for `-`. Without a format the name of the file
@@ -32,13 +32,13 @@ pub fn write_graph(
         }
     };
     let text = graph_to_string(graph, format)?;
-    if is_standard(path) {
-        let failed = |source| Error::Write { path: String::from("<stdout>"), source };
-        let mut out = io::stdout().lock();
-        return out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed);
-    }
-    let failed = |source| Error::Write { path: path.display().to_string(), source };
-    replace(path, text.as_bytes()).map_err(failed)
+    let name = if is_standard(path) { "<stdout>".into() } else { path.display().to_string() };
+    let write = || {
+        let mut output = Output::create(path)?;
+        output.write_all(text.as_bytes())?;
+        output.finish()
+    };
+    write().map_err(|source| Error::Write { path: name, source })
 }
 
 /// The text of a graph.
@@ -72,41 +72,11 @@ pub fn graph_to_string(graph: &RelationGraph, format: Format) -> Result<String, 
     }
 }
 
-/// Writes a temporary file beside the target and moves it there.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A link keeps pointing at its target, and a device is written and not replaced.
-    let old = fs::metadata(path).ok();
-    if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return fs::write(path, bytes);
-    }
-    let target = match old {
-        Some(_) => fs::canonicalize(path)?,
-        None => path.to_owned(),
-    };
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        // As for any new file: what the umask leaves, and not for the owner alone.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.prefix(".phex-").tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    if let Some(old) = old {
-        file.as_file().set_permissions(old.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(&target)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
     use phex::graph::GraphBuilder;
 
     #[test]

@@ -22,6 +22,7 @@ pub(crate) fn run(command: &GraphCommand) -> anyhow::Result<Outcome> {
         GraphCommand::Densify(command) => transform::densify(command)?,
         GraphCommand::Convert(command) => convert(command)?,
         GraphCommand::States(command) => states(command)?,
+        GraphCommand::Plan(command) => return crate::infer::plan(command),
     }
     Ok(Outcome::Fine)
 }

@@ -101,6 +101,13 @@ impl Kernel {
         }
     }
 
+    pub(super) fn largest_bag(&self) -> Option<u64> {
+        match self {
+            Kernel::Junction(junction) => Some(junction.largest() as u64),
+            _ => None,
+        }
+    }
+
     pub(super) fn states(&self) -> Option<u64> {
         match self {
             Kernel::Junction(junction) => Some(junction.states() as u64),

@@ -3,6 +3,7 @@
 //! A model is compiled once into an [`Engine`]; the engine runs on blocks of rows and returns a
 //! [`Posterior`]. Every engine passes the same conformance tests against brute force.
 
+mod advice;
 mod block;
 mod brute;
 mod count;
@@ -18,6 +19,7 @@ mod star;
 mod states;
 mod subsets;
 
+pub use advice::{Change, changes_for_exactness};
 pub use block::{Block, Evidence, Number, Scalar};
 pub use engine::Engine;
 pub use plan::{Method, Options, Plan, Refusal};

@@ -118,6 +118,9 @@ pub struct Plan {
     /// The largest bag of the junction tree, in variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,
+    /// The largest bag of the junction tree, in legal states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_bag: Option<u64>,
     /// Legal states: of the model for `states`, of all bags for `junction`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<u64>,
@@ -216,6 +219,7 @@ fn describe(kernel: &Kernel, why: String, refused: Vec<Refusal>) -> Plan {
         operations: kernel.operations(),
         bytes: kernel.bytes(),
         width: kernel.width(),
+        largest_bag: kernel.largest_bag(),
         states: kernel.states(),
         refused,
     }

@@ -193,7 +193,13 @@ impl Star {
         let mut logits = Array2::<T>::zeros((rows, c_count));
         for (difference, masks) in rest.iter_mut().zip(&self.masks) {
             *difference -= &first[0];
-            general_mat_mul(T::one(), difference, &T::pick(&masks.0, &masks.1).t(), T::one(), &mut logits);
+            general_mat_mul(
+                T::one(),
+                difference,
+                &T::pick(&masks.0, &masks.1).t(),
+                T::one(),
+                &mut logits,
+            );
         }
         for row in 0..rows {
             let scores = block.row(row);

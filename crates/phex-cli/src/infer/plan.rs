@@ -1,0 +1,87 @@
+//! `phex graph plan`: which engine takes a graph, why, and what it costs.
+
+use std::fmt::Write as _;
+
+use phex::Error;
+use phex::infer::{Change, Engine, Plan, Refusal, changes_for_exactness};
+use serde::Serialize;
+
+use super::source;
+use crate::args::PlanCommand;
+use crate::{Outcome, output};
+
+/// When no exact engine takes the graph.
+#[derive(Serialize)]
+struct NoPlan {
+    method: Option<()>,
+    exact: bool,
+    refused: Vec<Refusal>,
+    /// What would have to change for exactness.
+    changes: Vec<Change>,
+}
+
+pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
+    let options = command.engine.options();
+    let model = source::model(&command.input)?;
+    match Engine::compile(model, &options) {
+        Ok(engine) => {
+            if command.json {
+                output::json(engine.plan())?;
+            } else {
+                output::text(&text(engine.plan()))?;
+            }
+            Ok(Outcome::Fine)
+        }
+        Err(Error::Unfit { refused }) => {
+            let changes = match command.input.graph() {
+                Ok(graph) => changes_for_exactness(&graph, &options),
+                Err(_) => Vec::new(),
+            };
+            let none = NoPlan { method: None, exact: false, refused, changes };
+            if command.json {
+                output::json(&none)?;
+            } else {
+                output::text(&no_text(&none))?;
+            }
+            Ok(Outcome::Findings)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn text(plan: &Plan) -> String {
+    let mut out = format!("{}: {}\n", plan.method, plan.why);
+    let _ = writeln!(
+        out,
+        "  answers     {}",
+        if plan.exact { "exact" } else { "certified, with a bound on each row" }
+    );
+    let _ = writeln!(out, "  operations  {:.2e} a row", plan.operations);
+    let _ = writeln!(out, "  memory      {:.1} MiB", plan.bytes as f64 / (1024.0 * 1024.0));
+    if let Some(states) = plan.states {
+        let _ = writeln!(out, "  states      {states}");
+    }
+    if let (Some(width), Some(bag)) = (plan.width, plan.largest_bag) {
+        let _ = writeln!(out, "  width       {width} variables in the largest bag, {bag} states");
+    }
+    for refusal in &plan.refused {
+        let _ = writeln!(out, "  not {refusal}");
+    }
+    out
+}
+
+fn no_text(none: &NoPlan) -> String {
+    let mut out = String::from("no exact engine takes this graph within the budget\n");
+    for refusal in &none.refused {
+        let _ = writeln!(out, "  not {refusal}");
+    }
+    for change in &none.changes {
+        let states = change.states.map(|n| format!(", {n} states")).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "  would do: {} ({}, {:.1e} operations a row{states})",
+            change.change, change.method, change.operations
+        );
+    }
+    out
+}

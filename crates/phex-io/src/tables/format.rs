@@ -1,0 +1,119 @@
+//! The forms of tables: their names and how a file shows which one it is.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// A form of tables of scores. `docs/tables.md` describes each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TableFormat {
+    /// Text separated by commas, with a header.
+    Csv,
+    /// Text separated by tabs, with a header.
+    Tsv,
+    /// An array of NumPy, without names.
+    Npy,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl TableFormat {
+    /// Every form, in the order of the documentation.
+    pub const ALL: [TableFormat; 4] =
+        [TableFormat::Csv, TableFormat::Tsv, TableFormat::Npy, TableFormat::Parquet];
+
+    /// The name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableFormat::Csv => "csv",
+            TableFormat::Tsv => "tsv",
+            TableFormat::Npy => "npy",
+            TableFormat::Parquet => "parquet",
+        }
+    }
+
+    /// The names of all forms, separated by commas.
+    pub fn names() -> String {
+        TableFormat::ALL.map(TableFormat::name).join(", ")
+    }
+
+    /// The form that the name of a file shows.
+    ///
+    /// ```
+    /// use phex_io::TableFormat;
+    /// assert_eq!(TableFormat::from_path("scores.NPY".as_ref()), Some(TableFormat::Npy));
+    /// assert_eq!(TableFormat::from_path("scores".as_ref()), None);
+    /// ```
+    pub fn from_path(path: &Path) -> Option<TableFormat> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "csv" => TableFormat::Csv,
+            "tsv" | "tab" => TableFormat::Tsv,
+            "npy" => TableFormat::Npy,
+            "parquet" | "pq" => TableFormat::Parquet,
+            _ => return None,
+        })
+    }
+
+    /// The form that the first bytes of a file show: the marks of npy and Parquet files, else a
+    /// line of text, with tabs or not.
+    ///
+    /// ```
+    /// use phex_io::TableFormat;
+    /// assert_eq!(TableFormat::from_content(b"\x93NUMPY\x01\x00"), Some(TableFormat::Npy));
+    /// assert_eq!(TableFormat::from_content(b"dog\tcat\n"), Some(TableFormat::Tsv));
+    /// assert_eq!(TableFormat::from_content(b"PK\x03\x04\x00\x00"), None);
+    /// ```
+    pub fn from_content(start: &[u8]) -> Option<TableFormat> {
+        if start.starts_with(NPY_MAGIC) {
+            return Some(TableFormat::Npy);
+        }
+        if start.starts_with(PARQUET_MAGIC) {
+            return Some(TableFormat::Parquet);
+        }
+        let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        if line.is_empty() || line.iter().any(|&byte| byte < b' ' && !b"\t\r".contains(&byte)) {
+            return None;
+        }
+        Some(if line.contains(&b'\t') { TableFormat::Tsv } else { TableFormat::Csv })
+    }
+}
+
+/// How an npy file starts.
+pub(super) const NPY_MAGIC: &[u8] = b"\x93NUMPY";
+/// How a Parquet file starts.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+
+impl fmt::Display for TableFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for TableFormat {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<TableFormat, String> {
+        let found = TableFormat::ALL.into_iter().find(|format| format.name() == name);
+        let known = TableFormat::names;
+        found.ok_or_else(|| format!("`{name}` is not a form of tables; the forms are {}", known()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for format in TableFormat::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+            assert_eq!(TableFormat::from_path(format!("x.{format}").as_ref()), Some(format));
+        }
+        assert!("xlsx".parse::<TableFormat>().unwrap_err().contains("csv, tsv, npy, parquet"));
+        assert_eq!(TableFormat::from_content(b""), None);
+        assert_eq!(TableFormat::from_content(b"dog\r\n1\r\n"), Some(TableFormat::Csv));
+        assert_eq!(TableFormat::from_content(b"PAR1\x15"), Some(TableFormat::Parquet));
+    }
+}

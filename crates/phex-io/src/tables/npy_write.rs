@@ -1,0 +1,109 @@
+//! Arrays of NumPy, whose header gets the number of rows at the end.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+
+use super::{Number, Rows, Values};
+use crate::output::Output;
+
+/// How many bytes the header takes: enough for the longest numbers, and a multiple of 64.
+const HEADER: usize = 128;
+
+/// An array that is being written.
+pub(super) struct NpyWriter {
+    output: BufWriter<Place>,
+    columns: usize,
+    number: Number,
+    rows: u64,
+}
+
+/// Where one can go back to the header: streams are sent once the array is complete.
+enum Place {
+    File(Output),
+    Spool { file: File, stream: Output },
+}
+
+impl NpyWriter {
+    pub(super) fn start(
+        mut output: Output,
+        columns: usize,
+        number: Number,
+    ) -> io::Result<NpyWriter> {
+        let place = match output.seekable() {
+            Some(_) => Place::File(output),
+            None => Place::Spool { file: tempfile::tempfile()?, stream: output },
+        };
+        let output = BufWriter::with_capacity(64 * 1024, place);
+        let mut writer = NpyWriter { output, columns, number, rows: 0 };
+        let header = writer.header();
+        writer.output.write_all(&header)?;
+        Ok(writer)
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let descr = match self.number {
+            Number::F32 => "<f4",
+            Number::F64 => "<f8",
+        };
+        let (rows, columns) = (self.rows, self.columns);
+        let mut header = b"\x93NUMPY\x01\x00".to_vec();
+        header.extend_from_slice(&(HEADER as u16 - 10).to_le_bytes());
+        let text = format!(
+            "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
+        );
+        header.extend_from_slice(text.as_bytes());
+        header.resize(HEADER - 1, b' ');
+        header.push(b'\n');
+        header
+    }
+
+    pub(super) fn write(&mut self, rows: &Rows) -> io::Result<()> {
+        match &rows.values {
+            Values::F32(values) => {
+                values.iter().try_for_each(|value| self.output.write_all(&value.to_le_bytes()))?;
+            }
+            Values::F64(values) => {
+                values.iter().try_for_each(|value| self.output.write_all(&value.to_le_bytes()))?;
+            }
+        }
+        self.rows += rows.count as u64;
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        let header = self.header();
+        self.output.flush()?;
+        let place = self.output.into_inner().map_err(io::IntoInnerError::into_error)?;
+        match place {
+            Place::File(mut output) => {
+                if let Some(file) = output.seekable() {
+                    file.rewind()?;
+                    file.write_all(&header)?;
+                }
+                output.finish()
+            }
+            Place::Spool { mut file, mut stream } => {
+                stream.write_all(&header)?;
+                file.seek(SeekFrom::Start(HEADER as u64))?;
+                io::copy(&mut file, &mut stream)?;
+                stream.finish()
+            }
+        }
+    }
+}
+
+impl Write for Place {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Place::File(output) => output.write(bytes),
+            Place::Spool { file, .. } => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Place::File(output) => output.flush(),
+            Place::Spool { file, .. } => file.flush(),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What the tests of tables share.
+#![allow(dead_code)]
+
+use std::path::Path;
+
+use phex_io::{
+    Error, EvidenceReader, EvidenceRows, Number, Rows, TableFormat, TableLimits, TableReader,
+    TableWriter, Values,
+};
+
+pub fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// The forms that this build has.
+pub fn formats() -> Vec<TableFormat> {
+    let has = |format: &TableFormat| cfg!(feature = "parquet") || *format != TableFormat::Parquet;
+    TableFormat::ALL.into_iter().filter(has).collect()
+}
+
+/// All rows of a table, read in batches.
+pub fn read_all(reader: &mut TableReader, batch: usize) -> Result<Rows, Error> {
+    let mut all: Option<Rows> = None;
+    while let Some(mut rows) = reader.next_rows(batch)? {
+        assert!(rows.count <= batch);
+        let Some(all) = &mut all else {
+            all = Some(rows);
+            continue;
+        };
+        all.count += rows.count;
+        match (&mut all.values, &mut rows.values) {
+            (Values::F32(all), Values::F32(more)) => all.append(more),
+            (Values::F64(all), Values::F64(more)) => all.append(more),
+            _ => panic!("the type of the numbers changed"),
+        }
+        all.kept.iter_mut().zip(&mut rows.kept).for_each(|(all, more)| all.append(more));
+    }
+    let none = match reader.number() {
+        Number::F32 => Values::F32(vec![]),
+        Number::F64 => Values::F64(vec![]),
+    };
+    Ok(all.unwrap_or(Rows { count: 0, values: none, kept: vec![] }))
+}
+
+pub fn read_bytes(
+    bytes: &[u8],
+    format: TableFormat,
+    labels: &[&str],
+    keep: &[&str],
+) -> Result<Rows, Error> {
+    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let (labels, keep, limits) = (names(labels), names(keep), TableLimits::default());
+    let mut reader = TableReader::from_reader(bytes, "s", Some(format), &labels, &keep, &limits)?;
+    read_all(&mut reader, 1000)
+}
+
+pub fn read_evidence(
+    bytes: &[u8],
+    format: TableFormat,
+    labels: &[&str],
+) -> Result<EvidenceRows, Error> {
+    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let (labels, limits) = (names(labels), TableLimits::default());
+    let mut reader = EvidenceReader::from_reader(bytes, "e", Some(format), &labels, &[], &limits)?;
+    let rows = reader.next_rows(usize::MAX)?;
+    Ok(rows.unwrap_or(EvidenceRows { count: 0, values: vec![], kept: vec![] }))
+}
+
+pub fn write(path: &Path, format: TableFormat, labels: &[String], kept: &[String], rows: &Rows) {
+    let number = rows.values.number();
+    let mut writer = TableWriter::create(path, format, labels, kept, number).unwrap();
+    writer.write_rows(rows).unwrap();
+    writer.finish().unwrap();
+}
+
+/// An npy file.
+pub fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.extend_from_slice(data);
+    bytes
+}
