@@ -2,6 +2,8 @@
 //! `bench/results/` as JSON, with the machine that made them.
 
 mod graph;
+mod infer;
+mod lbp;
 mod machine;
 
 use clap::{Parser, Subcommand};
@@ -17,10 +19,13 @@ struct Arguments {
 enum Command {
     /// Check, sparsify and convert hierarchies of 1k, 10k and 100k labels
     Graph(graph::GraphCommand),
+    /// Exact engines on ImageNet's labels, zero-shot graphs and growing trees
+    Infer(infer::InferCommand),
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Graph(command) => graph::run(&command),
+        Command::Infer(command) => infer::run(&command),
     }
 }

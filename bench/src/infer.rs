@@ -1,0 +1,312 @@
+//! Exact engines: time a row, beside the paper's loopy belief propagation on the same rows.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use clap::Args;
+use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
+use phex::infer::{Block, Budget, Engine, Method, Number, Options, Want};
+use phex::model::Model;
+use serde::Serialize;
+
+use crate::lbp::Lbp;
+use crate::machine::Machine;
+
+#[derive(Debug, Args)]
+pub(crate) struct InferCommand {
+    /// Where the results go
+    #[arg(long, default_value = "bench/results/infer.json")]
+    out: PathBuf,
+    /// Leave out the slow cases
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    case: String,
+    method: String,
+    number: &'static str,
+    labels: usize,
+    batch: usize,
+    /// Microseconds a row, the best of the repetitions.
+    microseconds: f64,
+    /// The median of the repetitions.
+    median: f64,
+    compile_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    states: Option<u64>,
+    /// How much faster than 20 iterations of loopy belief propagation on the same rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times_lbp: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Results {
+    command: &'static str,
+    machine: Machine,
+    threads: usize,
+    rows: Vec<Row>,
+}
+
+/// Times the closure: the best and the median of a few repetitions, in microseconds a row.
+fn time(rows: usize, mut work: impl FnMut()) -> (f64, f64) {
+    work();
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed().as_secs_f64() * 1e6 / rows as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[0], times[times.len() / 2])
+}
+
+/// Standard normal scores times a scale, the same in every run.
+fn scores<T: Number>(count: usize, scale: f64) -> Vec<T> {
+    let mut random = 88_172_645_463_325_252u64;
+    let mut uniform = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 11) as f64 / (1u64 << 53) as f64
+    };
+    (0..count)
+        .map(|_| T::from_f64(((0..12).map(|_| uniform()).sum::<f64>() - 6.0) * scale))
+        .collect()
+}
+
+struct Bench {
+    rows: Vec<Row>,
+}
+
+impl Bench {
+    fn case<T: Number>(
+        &mut self,
+        case: &str,
+        number: &'static str,
+        model: &Model,
+        method: Method,
+        batches: &[usize],
+        lbp: Option<f64>,
+    ) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let budget = Budget { operations: 1e10, bytes: 8e9 };
+        let options = Options { method, budget, ..Options::default() };
+        let engine = Engine::compile(model.clone(), &options).with_context(|| case.to_owned())?;
+        let compile_seconds = start.elapsed().as_secs_f64();
+        for &batch in batches {
+            let data = scores::<T>(batch * model.len(), 1.0);
+            let block = Block::new(model.len(), &data);
+            let (microseconds, median) = time(batch, || drop(engine.run(&block, Want::default())));
+            let row = Row {
+                case: case.to_owned(),
+                method: engine.plan().method.to_string(),
+                number,
+                labels: model.len(),
+                batch,
+                microseconds,
+                median,
+                compile_seconds,
+                states: engine.plan().states,
+                times_lbp: lbp.map(|lbp| lbp / microseconds),
+            };
+            self.print(row);
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, row: Row) {
+        let ratio = row.times_lbp.map(|ratio| format!("{ratio:.1}")).unwrap_or_default();
+        println!(
+            "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {:.2} | {ratio} |",
+            row.case,
+            row.method,
+            row.number,
+            row.labels,
+            row.batch,
+            row.microseconds,
+            row.median,
+            row.compile_seconds
+        );
+        self.rows.push(row);
+    }
+}
+
+pub(crate) fn run(command: &InferCommand) -> anyhow::Result<()> {
+    // One core: the numbers are a row a core.
+    rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
+    println!("| case | method | number | labels | batch | µs a row | median | compile s | × LBP |");
+    println!("|---|---|---|---:|---:|---:|---:|---:|---:|");
+    let mut bench = Bench { rows: Vec::new() };
+    match imagenet_edges() {
+        Some(edges) => imagenet(&mut bench, &edges, command.quick)?,
+        None => eprintln!("skipped: no ImageNet hierarchy (set PHEX_DATA)"),
+    }
+    stars(&mut bench)?;
+    growth(&mut bench, command.quick)?;
+    let results = Results {
+        command: "make bench ARGS=infer",
+        machine: Machine::here(),
+        threads: 1,
+        rows: bench.rows,
+    };
+    std::fs::write(&command.out, serde_json::to_string_pretty(&results)? + "\n")
+        .with_context(|| command.out.display().to_string())
+}
+
+fn imagenet_edges() -> Option<Vec<(String, String)>> {
+    let root = std::env::var_os("PHEX_DATA")
+        .map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let path = root.join("imagenet/ilsvrc2012_hierarchy_edges.tsv");
+    let text = std::fs::read_to_string(Path::new(&path)).ok()?;
+    let pairs = text.lines().skip(1).filter_map(|line| line.split_once('\t'));
+    Some(pairs.map(|(parent, child)| (parent.to_owned(), child.to_owned())).collect())
+}
+
+fn graph(
+    edges: &[(String, String)],
+    rule: ExclusionRule,
+    hierarchy: Strength,
+    exclusion: Strength,
+    leaves: bool,
+) -> anyhow::Result<RelationGraph> {
+    let mut builder = GraphBuilder::new();
+    for (parent, child) in edges {
+        builder.hierarchy(parent, child, Some(hierarchy));
+    }
+    builder.exclusion_rule(rule, Some(exclusion));
+    if leaves {
+        builder.one_of_leaves("leaf");
+    }
+    Ok(builder.build()?)
+}
+
+fn imagenet(bench: &mut Bench, edges: &[(String, String)], quick: bool) -> anyhow::Result<()> {
+    let mut seen = std::collections::HashSet::new();
+    let tree: Vec<(String, String)> =
+        edges.iter().filter(|(_, child)| seen.insert(child.clone())).cloned().collect();
+    let soft = Strength::U(0.5);
+    let of = |edges: &[(String, String)], rule, hierarchy, exclusion, leaves| {
+        graph(edges, rule, hierarchy, exclusion, leaves).and_then(|g| Ok(Model::new(&g)?))
+    };
+    use ExclusionRule::{NoCommonDescendant, Siblings};
+    // The tree, and loopy belief propagation on it.
+    let model = of(&tree, Siblings, soft, soft, false)?;
+    let lbp = Lbp::new(&model)?;
+    let data = scores::<f32>(4096 * model.len(), 1.0);
+    let (microseconds, median) = time(4096, || drop(lbp.run(&data, 20)));
+    bench.print(Row {
+        case: format!("tree, loopy BP 20 iterations, {} edges", lbp.edges()),
+        method: String::from("lbp"),
+        number: "f32",
+        labels: model.len(),
+        batch: 4096,
+        microseconds,
+        median,
+        compile_seconds: 0.0,
+        states: None,
+        times_lbp: Some(1.0),
+    });
+    let batches = [1, 64, 4096];
+    bench.case::<f32>("tree", "f32", &model, Method::Family, &batches, Some(microseconds))?;
+    bench.case::<f64>("tree", "f64", &model, Method::Family, &[4096], Some(microseconds))?;
+    let with = of(&tree, Siblings, soft, soft, true)?;
+    let case = "tree, one of 1000 leaves";
+    bench.case::<f32>(case, "f32", &with, Method::Family, &batches, Some(microseconds))?;
+    bench.case::<f64>(case, "f64", &with, Method::Family, &[4096], Some(microseconds))?;
+    bench.case::<f64>("tree, by junction", "f64", &model, Method::Junction, &[256], None)?;
+    // The DAG.
+    let full = |h, x, leaves| of(edges, NoCommonDescendant, h, x, leaves);
+    let hard = Strength::Hard;
+    let junction = Method::Junction;
+    for leaves in [false, true] {
+        let name =
+            |what: &str| format!("DAG, {what}{}", if leaves { ", one of 1000 leaves" } else { "" });
+        let model = full(hard, hard, leaves)?;
+        bench.case::<f32>(&name("all hard"), "f32", &model, Method::States, &[4096], None)?;
+        bench.case::<f32>(&name("all hard"), "f32", &model, junction, &[256], None)?;
+        let model = full(soft, hard, leaves)?;
+        bench.case::<f32>(
+            &name("soft hierarchy, hard exclusion"),
+            "f32",
+            &model,
+            junction,
+            &[256],
+            None,
+        )?;
+        if !quick {
+            let model = full(soft, soft, leaves)?;
+            bench.case::<f32>(&name("all soft"), "f32", &model, junction, &[16], None)?;
+        }
+    }
+    let model = of(edges, Siblings, soft, soft, false)?;
+    bench.case::<f32>("DAG, all soft, siblings only", "f32", &model, junction, &[64], None)?;
+    Ok(())
+}
+
+/// Zero-shot graphs, and the two matrix products that are their floor.
+fn stars(bench: &mut Bench) -> anyhow::Result<()> {
+    for (classes, attributes, batch) in [(50, 85, 4096), (1000, 1000, 1024)] {
+        let mut builder = GraphBuilder::new();
+        let names: Vec<String> = (0..classes).map(|c| format!("class {c}")).collect();
+        for (c, name) in names.iter().enumerate() {
+            for a in 0..attributes {
+                let attribute = format!("attribute {a}");
+                if (c * 31 + a * 17) % 7 < 3 {
+                    builder.hierarchy(&attribute, name, Some(Strength::U(0.3)));
+                } else {
+                    builder.exclusion(name, &attribute, Some(Strength::U(0.3)));
+                }
+            }
+        }
+        builder.one_of("class", names.iter().map(String::as_str), None);
+        let model = Model::new(&builder.build()?)?;
+        let case = format!("star {classes} × {attributes}");
+        bench.case::<f32>(&case, "f32", &model, Method::Star, &[batch], None)?;
+        let (x, m) = (
+            ndarray::Array2::<f32>::ones((batch, attributes)),
+            ndarray::Array2::<f32>::ones((attributes, classes)),
+        );
+        let (microseconds, median) = time(batch, || {
+            let y = x.dot(&m);
+            drop(y.dot(&m.t()));
+        });
+        bench.print(Row {
+            case: format!("two products {classes} × {attributes}"),
+            method: String::from("matrix product"),
+            number: "f32",
+            labels: classes + attributes,
+            batch,
+            microseconds,
+            median,
+            compile_seconds: 0.0,
+            states: None,
+            times_lbp: None,
+        });
+    }
+    Ok(())
+}
+
+/// Trees with ten children each.
+fn growth(bench: &mut Bench, quick: bool) -> anyhow::Result<()> {
+    let sizes: &[usize] = if quick { &[100, 1000] } else { &[100, 1000, 10_000, 100_000] };
+    for &labels in sizes {
+        let mut builder = GraphBuilder::new();
+        for label in 1..labels {
+            builder.hierarchy(&format!("l{}", (label - 1) / 10), &format!("l{label}"), None);
+        }
+        builder.exclusion_rule(ExclusionRule::Siblings, None);
+        builder.defaults(phex::graph::Defaults {
+            strength: Some(Strength::U(0.5)),
+            ..Default::default()
+        });
+        let model = Model::new(&builder.build()?)?;
+        let most = (40_000_000 / labels).min(4096);
+        let batches: Vec<usize> = [1, 64, most].into_iter().collect();
+        bench.case::<f32>("ten-fold tree", "f32", &model, Method::Family, &batches, None)?;
+    }
+    Ok(())
+}
