@@ -1,4 +1,4 @@
-//! Files of label-relation graphs.
+//! Files of label-relation graphs and tables of scores.
 //!
 //! Taxonomies come as spreadsheets, ontologies, outlines and matrices. [`read_graph`] finds the
 //! [`Format`] of a file and fills a [`GraphBuilder`](phex::graph::GraphBuilder), in which every
@@ -22,6 +22,9 @@
 //! assert!(toml.contains("strength = { u = 0.5 }"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`TableReader`] and [`TableWriter`] stream tables of scores and probabilities as CSV, npy or
+//! Parquet, [`EvidenceReader`] what is known of labels; `docs/tables.md` describes them.
 //!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 
