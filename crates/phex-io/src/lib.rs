@@ -1,4 +1,4 @@
-//! Files of label-relation graphs.
+//! Files of label-relation graphs and tables of scores.
 //!
 //! Taxonomies come as spreadsheets, ontologies, outlines and matrices. [`read_graph`] finds the
 //! [`Format`] of a file and fills a [`GraphBuilder`](phex::graph::GraphBuilder), in which every
@@ -23,8 +23,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+<<<<<<< HEAD
 //! Scores, evidence and probabilities are tables: [`TableReader`], [`EvidenceReader`] and
 //! [`TableWriter`] stream them. Models of other kinds come from UAI files ([`read_uai`]).
+=======
+//! [`TableReader`] and [`TableWriter`] stream tables of scores and probabilities as CSV, npy or
+//! Parquet, [`EvidenceReader`] what is known of labels; `docs/tables.md` describes them.
+>>>>>>> tables
 //!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 

@@ -282,3 +282,22 @@ fn readers_and_writers_can_be_sent_to_threads() {
     check::<EvidenceReader>();
     check::<TableWriter>();
 }
+
+#[test]
+fn examples_of_the_documentation_can_be_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tables.md");
+    let text = fs::read_to_string(path).unwrap();
+    let examples: Vec<&str> =
+        text.split("```csv\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let labels = names(&["animal", "dog", "cat, black"]);
+    let (keep, limits) = (names(&["id"]), TableLimits::default());
+    let bytes = |at: usize| std::io::Cursor::new(examples[at].as_bytes().to_vec());
+    let scores = TableReader::from_reader(bytes(0), "d", None, &labels, &keep, &limits);
+    assert_eq!(scores.unwrap().next_rows(9).unwrap().unwrap().count, 2);
+    let evidence = EvidenceReader::from_reader(bytes(1), "d", None, &labels, &keep, &limits);
+    let rows = evidence.unwrap().next_rows(9).unwrap().unwrap();
+    assert_eq!(rows.values, [0, 1, 0, 1, -1, 0]);
+    for format in TableFormat::ALL {
+        assert!(text.contains(&format!("`{format}`")), "{format}");
+    }
+}
