@@ -23,13 +23,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-<<<<<<< HEAD
-//! Scores, evidence and probabilities are tables: [`TableReader`], [`EvidenceReader`] and
-//! [`TableWriter`] stream them. Models of other kinds come from UAI files ([`read_uai`]).
-=======
 //! [`TableReader`] and [`TableWriter`] stream tables of scores and probabilities as CSV, npy or
 //! Parquet, [`EvidenceReader`] what is known of labels; `docs/tables.md` describes them.
->>>>>>> tables
+//! Models of other kinds come from UAI files ([`read_uai`]).
 //!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 

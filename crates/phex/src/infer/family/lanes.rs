@@ -10,6 +10,8 @@ use crate::infer::Scalar;
 pub(super) trait Real: Scalar {
     /// Exponents beyond ±this are left to the log-domain recursion: e^−LIMIT is a normal number.
     const LIMIT: Self;
+    /// The same as a double.
+    const RANGE: f64;
     /// How far a total may be from 1.
     const TOLERANCE: Self;
     /// How much mass may sit where a weight was clamped.
@@ -23,6 +25,7 @@ pub(super) trait Real: Scalar {
 
 impl Real for f32 {
     const LIMIT: f32 = 80.0;
+    const RANGE: f64 = 80.0;
     const TOLERANCE: f32 = 1e-4;
     const CLAMPED: f32 = 1e-7;
 
@@ -54,6 +57,7 @@ impl Real for f32 {
 
 impl Real for f64 {
     const LIMIT: f64 = 600.0;
+    const RANGE: f64 = 600.0;
     const TOLERANCE: f64 = 1e-10;
     const CLAMPED: f64 = 1e-13;
 
@@ -129,14 +133,10 @@ impl<T: Real, const L: usize> Number for Lanes<T, L> {
 
     const ZERO: Self = Lanes([T::ZERO; L]);
     const ONE: Self = Lanes([T::ONE; L]);
-    const LIMIT: f64 = if size_of::<T>() == 4 { 80.0 } else { 600.0 };
+    const LIMIT: f64 = T::RANGE;
 
     fn weight(log_weight: f64) -> T {
-        let clamped = if log_weight.is_finite() {
-            log_weight.max(-<Self as Number>::LIMIT)
-        } else {
-            log_weight
-        };
+        let clamped = if log_weight.is_finite() { log_weight.max(-T::RANGE) } else { log_weight };
         T::from_f64(clamped.exp())
     }
 

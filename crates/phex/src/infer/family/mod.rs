@@ -17,7 +17,11 @@
 //!
 //! A cap M on the counts drops F(m) for m > M. That leaves a part A of the states with
 //! `Z_A ≤ Z ≤ Z_up`, where `Z_up` keeps what overflows in a last cell that is charged too little;
-//! the answers are those given A and every marginal is within `1 − Z_A / Z_up` of the exact one.
+//! the answers (log Z too) are those of A and every marginal is within `1 − Z_A / Z_up` of the exact
+//! one. Rows of which A has no state are answered without the cap.
+//!
+//! Rows run side by side in the linear domain, scaled by powers of two; a row whose numbers leave the
+//! range of the type, by the check of [`outside`], is done again in the log domain.
 //!
 //! Cost a row: O(Σ k²) over the sets, O(Σ k M) with a cap, times 3^g for g open groups.
 
@@ -39,7 +43,7 @@ mod weights;
 use lanes::{Lanes, Real};
 use number::{Log, Number};
 use plan::Plan;
-use rows::{Kernel, Scores, infer_8, infer_16};
+use rows::{Buffers, Kernel, Pool, Scores, Weighed, infer_8, infer_16};
 use scratch::Scratch;
 use structure::{Source, Structure};
 use weights::Weights;
@@ -82,11 +86,14 @@ pub(crate) struct Family {
     scores: Scores,
     readings: Vec<Reading>,
     constant: f64,
+    single: Pool<Buffers<f32, 16>>,
+    double: Pool<Buffers<f64, 8>>,
 }
 
 impl Family {
     /// Compiles a forest with disjoint counted sets of siblings and any one-of groups. With a cap,
-    /// states with more labels of one set on are left out, with a bound on what that changes.
+    /// states with more labels of one set on are left out, with a
+    /// bound on what that changes.
     pub(crate) fn compile(
         model: &Model,
         cap: Option<usize>,
@@ -119,6 +126,8 @@ impl Family {
             uncapped,
             scores: Scores::new(model),
             constant: model.constant(),
+            single: Pool::new(),
+            double: Pool::new(),
         })
     }
 
@@ -147,10 +156,12 @@ impl Family {
         let up = self.upper.as_ref();
         if let Some(weights) = single {
             let up = up.and_then(|up| Some((&up.plan, up.single.as_ref()?)));
-            self.run_lanes::<T, f32, 16>(weights, up, infer_16, block, answers);
+            let main = (&self.main.plan, weights);
+            self.run_lanes(main, up, &self.single, infer_16, block, answers);
         } else if let Some(weights) = &self.main.double {
             let up = up.and_then(|up| Some((&up.plan, up.double.as_ref()?)));
-            self.run_lanes::<T, f64, 8>(weights, up, infer_8, block, answers);
+            let main = (&self.main.plan, weights);
+            self.run_lanes(main, up, &self.double, infer_8, block, answers);
         } else {
             self.run_log(block, answers, 0..block.rows());
         }
@@ -158,15 +169,16 @@ impl Family {
 
     fn run_lanes<T: Scalar, C: Real, const L: usize>(
         &self,
-        weights: &Weights<Lanes<C, L>>,
-        upper: Option<(&Plan, &Weights<Lanes<C, L>>)>,
+        main: Weighed<'_, Lanes<C, L>>,
+        upper: Option<Weighed<'_, Lanes<C, L>>>,
+        pool: &Pool<Buffers<C, L>>,
         infer: fn(&mut Kernel<'_, C, L>),
         block: &Block<'_, T>,
         answers: &mut Answers<'_, T>,
     ) {
         let n = block.labels();
         let wanted = answers.expectations.is_some();
-        let mut kernel = Kernel::new(&self.scores, (&self.main.plan, weights), upper, wanted);
+        let mut kernel = Kernel::new(&self.scores, main, upper, wanted, pool);
         let mut again = Vec::new();
         for from in (0..block.rows()).step_by(L) {
             let rows = from..block.rows().min(from + L);
@@ -183,10 +195,11 @@ impl Family {
                 answers.error[row] = error;
                 if let Some(all) = &mut answers.expectations {
                     let read = |value: &Lanes<C, L>| value.0[lane].to_f64();
-                    self.read(&kernel.scratch, read, row, all);
+                    self.read(&kernel.buffers.scratch, read, row, all);
                 }
             }
         }
+        pool.give_back(kernel.buffers);
         self.run_log(block, answers, again);
     }
 
@@ -219,7 +232,13 @@ impl Family {
             return;
         }
         let wanted = answers.expectations.is_some();
-        let new = |compiled: &Compiled| Scratch::<Log>::new(&compiled.plan, wanted);
+        let new = |compiled: &Compiled| {
+            let mut scratch = Scratch::<Log>::new(&compiled.plan);
+            if wanted {
+                scratch.expect_pairs(&compiled.plan);
+            }
+            scratch
+        };
         let mut main = new(&self.main);
         let mut upper = self.upper.as_ref().map(|up| (up, new(up)));
         let mut uncapped = None;

@@ -1,5 +1,7 @@
 //! Rows of scores to weights side by side, through the passes, and back to rows.
 
+use std::sync::Mutex;
+
 use multiversion::multiversion;
 
 use super::lanes::{Lanes, Real};
@@ -23,20 +25,50 @@ pub(super) struct Scores {
     pub(super) single: Vec<usize>,
 }
 
-/// The rows in one register and everything computed for them.
-pub(super) struct Kernel<'a, T: Real, const L: usize> {
-    pub(super) scores: &'a Scores,
-    pub(super) plan: &'a Plan,
-    pub(super) weights: &'a Weights<Lanes<T, L>>,
-    /// The plan that keeps what overflows a cap.
-    pub(super) upper: Option<(&'a Plan, &'a Weights<Lanes<T, L>>)>,
-    pub(super) expectations: bool,
+/// Memory that is kept from block to block: for small blocks, getting it would cost more than the
+/// passes.
+#[derive(Debug)]
+pub(super) struct Buffers<T: Real, const L: usize> {
     pub(super) scratch: Scratch<Lanes<T, L>>,
-    upper_scratch: Option<Scratch<Lanes<T, L>>>,
+    upper: Option<Scratch<Lanes<T, L>>>,
     bias: Vec<T>,
     theta: Vec<Lanes<T, L>>,
     /// −1 off, 0 unknown, 1 on; empty without evidence.
     known: Vec<Lanes<T, L>>,
+}
+
+/// Buffers that are not in use.
+#[derive(Debug)]
+pub(super) struct Pool<B>(Mutex<Vec<B>>);
+
+impl<B> Pool<B> {
+    pub(super) fn new() -> Pool<B> {
+        Pool(Mutex::new(Vec::new()))
+    }
+
+    fn take(&self) -> Option<B> {
+        self.0.lock().ok()?.pop()
+    }
+
+    pub(super) fn give_back(&self, buffers: B) {
+        if let Ok(mut free) = self.0.lock() {
+            free.push(buffers);
+        }
+    }
+}
+
+/// A plan with its constants.
+pub(super) type Weighed<'a, N> = (&'a Plan, &'a Weights<N>);
+
+/// The rows in one register and everything computed for them.
+pub(super) struct Kernel<'a, T: Real, const L: usize> {
+    scores: &'a Scores,
+    plan: &'a Plan,
+    weights: &'a Weights<Lanes<T, L>>,
+    /// The plan that keeps what overflows a cap.
+    upper: Option<Weighed<'a, Lanes<T, L>>>,
+    expectations: bool,
+    pub(super) buffers: Buffers<T, L>,
     /// What was taken out of the weights, in nats.
     offset: [f64; L],
     suspect: Lanes<T, L>,
@@ -45,38 +77,38 @@ pub(super) struct Kernel<'a, T: Real, const L: usize> {
 impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
     pub(super) fn new(
         scores: &'a Scores,
-        (plan, weights): (&'a Plan, &'a Weights<Lanes<T, L>>),
-        upper: Option<(&'a Plan, &'a Weights<Lanes<T, L>>)>,
+        (plan, weights): Weighed<'a, Lanes<T, L>>,
+        upper: Option<Weighed<'a, Lanes<T, L>>>,
         expectations: bool,
+        pool: &Pool<Buffers<T, L>>,
     ) -> Kernel<'a, T, L> {
-        Kernel {
-            scores,
-            plan,
-            weights,
-            upper,
-            expectations,
-            scratch: Scratch::new(plan, expectations),
-            upper_scratch: upper.map(|upper| Scratch::new(upper.0, false)),
+        let mut buffers = pool.take().unwrap_or_else(|| Buffers {
+            scratch: Scratch::new(plan),
+            upper: upper.map(|upper| Scratch::new(upper.0)),
             bias: scores.bias.iter().map(|&bias| T::from_f64(bias)).collect(),
             theta: vec![Lanes::ZERO; scores.bias.len()],
             known: Vec::new(),
-            offset: [0.0; L],
-            suspect: Lanes::ZERO,
+        });
+        buffers.known.clear();
+        if expectations {
+            buffers.scratch.expect_pairs(plan);
         }
+        let (offset, suspect) = ([0.0; L], Lanes::ZERO);
+        Kernel { scores, plan, weights, upper, expectations, buffers, offset, suspect }
     }
 
     /// Takes up to `L` rows. Lanes without a row have scores of zero.
     pub(super) fn load<S: Scalar>(&mut self, block: &Block<'_, S>) {
-        let n = self.theta.len();
+        let n = self.buffers.theta.len();
         let rows = block.rows();
         if rows < L {
-            self.theta.fill(Lanes::ZERO);
+            self.buffers.theta.fill(Lanes::ZERO);
         }
         for from in (0..n).step_by(TILE) {
             let tile = from..n.min(from + TILE);
             for row in 0..rows {
                 let scores = &block.row(row)[tile.clone()];
-                for (theta, score) in self.theta[tile.clone()].iter_mut().zip(scores) {
+                for (theta, score) in self.buffers.theta[tile.clone()].iter_mut().zip(scores) {
                     theta.0[row] = T::from_f64(score.to_f64());
                 }
             }
@@ -84,10 +116,10 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
         if block.evidence.is_none() {
             return;
         }
-        self.known.clear();
-        self.known.resize(n, Lanes::ZERO);
+        self.buffers.known.clear();
+        self.buffers.known.resize(n, Lanes::ZERO);
         for row in 0..rows {
-            for (label, known) in self.known.iter_mut().enumerate() {
+            for (label, known) in self.buffers.known.iter_mut().enumerate() {
                 known.0[row] = match block.evidence(row, label) {
                     Evidence::Off => -T::ONE,
                     Evidence::Unknown => T::ZERO,
@@ -99,28 +131,28 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
 
     /// The weights of the labels from their scores, then both passes.
     #[inline(always)]
-    fn infer(&mut self) {
+    pub(super) fn infer(&mut self) {
         self.offset = [0.0; L];
         self.suspect = Lanes::ZERO;
         self.weigh_single();
         for group in 0..self.scores.shifted.len() {
             self.weigh_shifted(group);
         }
-        if let (Some(scratch), Some((plan, weights))) = (&mut self.upper_scratch, self.upper) {
+        if let (Some(scratch), Some((plan, weights))) = (&mut self.buffers.upper, self.upper) {
             // The two plans differ in their cells only.
-            scratch.inside.copy_from_slice(&self.scratch.inside);
+            scratch.inside.copy_from_slice(&self.buffers.scratch.inside);
             scratch.inside(plan, weights);
         }
-        self.scratch.inside(self.plan, self.weights);
-        self.scratch.outside(self.plan, self.weights, self.expectations);
+        self.buffers.scratch.inside(self.plan, self.weights);
+        self.buffers.scratch.outside(self.plan, self.weights, self.expectations);
     }
 
     /// Weights `[1, e^θ]`, divided by the larger.
     #[inline(always)]
     fn weigh_single(&mut self) {
         for &label in &self.scores.single {
-            let bias = self.bias[label];
-            let theta = self.theta[label].map(|score| score + bias);
+            let bias = self.buffers.bias[label];
+            let theta = self.buffers.theta[label].map(|score| score + bias);
             let size = theta.map(T::absolute);
             let in_range = |size: T, before: T| if size <= T::LIMIT { before } else { T::ONE };
             self.suspect = size.zip(self.suspect, in_range);
@@ -143,18 +175,18 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
         let floor = T::from_f64(-1e30);
         let mut most = Lanes([floor; L]);
         for &label in labels {
-            let bias = self.bias[label];
-            let theta = self.theta[label].map(|score| score + bias);
-            let theta = match self.known.get(label) {
+            let bias = self.buffers.bias[label];
+            let theta = self.buffers.theta[label].map(|score| score + bias);
+            let theta = match self.buffers.known.get(label) {
                 Some(known) => known.zip(theta, |k, x| if k < T::ZERO { floor } else { x }),
                 None => theta,
             };
-            self.theta[label] = theta;
+            self.buffers.theta[label] = theta;
             most = most.larger(theta);
         }
         let mut sum = Lanes::ZERO;
         for &label in labels {
-            let theta = self.theta[label];
+            let theta = self.buffers.theta[label];
             let below = theta.zip(most, |theta, most| most - theta);
             let in_range = |below: T, before: T| if below <= T::LIMIT { before } else { T::ONE };
             let suspect = below.zip(self.suspect, in_range);
@@ -166,11 +198,11 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
             let weight = clamped.map(|below| (-below).exp_negative());
             let weight = theta.zip(weight, |t, w| if t == floor { T::ZERO } else { w });
             sum = sum.plus(weight);
-            self.theta[label] = weight;
+            self.buffers.theta[label] = weight;
         }
         let inverse = sum.reciprocal();
         for &label in labels {
-            let on = self.theta[label].times(inverse);
+            let on = self.buffers.theta[label].times(inverse);
             self.place(label, [Lanes::ONE, on]);
         }
         for lane in 0..L {
@@ -181,13 +213,13 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
     /// Writes the weights of a label, zero where the evidence rules it out.
     #[inline(always)]
     fn place(&mut self, label: usize, [mut off, mut on]: [Lanes<T, L>; 2]) {
-        if let Some(known) = self.known.get(label) {
+        if let Some(known) = self.buffers.known.get(label) {
             off = known.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x });
             on = known.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x });
         }
         let slots = self.plan.slots[label];
-        self.scratch.inside[slots[0]] = off;
-        self.scratch.inside[slots[1]] = on;
+        self.buffers.scratch.inside[slots[0]] = off;
+        self.buffers.scratch.inside[slots[1]] = on;
     }
 
     /// log Z of a row and the bound on its error, or none when it must be done in the log domain.
@@ -196,23 +228,24 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
             let exponent = f64::from(scratch.exponents.0[lane]);
             scratch.value(plan).0[lane].to_f64().ln() + exponent * std::f64::consts::LN_2
         };
-        let low = log(&self.scratch, self.plan);
-        let gap = match (&self.upper_scratch, self.upper) {
+        let low = log(&self.buffers.scratch, self.plan);
+        let gap = match (&self.buffers.upper, self.upper) {
             (Some(scratch), Some(upper)) => log(scratch, upper.0) - low,
             _ => 0.0,
         };
-        let fine = self.suspect.0[lane] == T::ZERO && self.scratch.suspect.0[lane] == T::ZERO;
+        let fine =
+            self.suspect.0[lane] == T::ZERO && self.buffers.scratch.suspect.0[lane] == T::ZERO;
         let finite = low.is_finite() && gap.is_finite();
         (fine && finite).then(|| (low + self.offset[lane], -(-gap.max(0.0)).exp_m1()))
     }
 
     /// Writes the marginals of the rows.
     pub(super) fn store<S: Scalar>(&self, marginals: &mut [S]) {
-        let n = self.theta.len();
+        let n = self.buffers.theta.len();
         for from in (0..n).step_by(TILE) {
             let tile = from..n.min(from + TILE);
             for (row, marginals) in marginals.chunks_exact_mut(n).enumerate() {
-                let lanes = &self.scratch.marginals[tile.clone()];
+                let lanes = &self.buffers.scratch.marginals[tile.clone()];
                 for (out, value) in marginals[tile.clone()].iter_mut().zip(lanes) {
                     *out = S::from_f64(value.0[row].to_f64());
                 }
@@ -221,20 +254,15 @@ impl<'a, T: Real, const L: usize> Kernel<'a, T, L> {
     }
 }
 
-/// A register of single precision, compiled for each vector width.
-#[multiversion(targets(
-    "x86_64+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
-    "x86_64+avx2+fma"
-))]
+/// A register of single precision, compiled for each vector width (512 bits only on processors that
+/// do not slow down for them). The passes are `inline(always)`, so that they are compiled with it.
+#[multiversion(targets = "simd")]
 pub(super) fn infer_16(kernel: &mut Kernel<'_, f32, 16>) {
     kernel.infer();
 }
 
 /// A register of double precision, compiled for each vector width.
-#[multiversion(targets(
-    "x86_64+avx+avx2+bmi1+bmi2+f16c+fma+lzcnt+movbe+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
-    "x86_64+avx2+fma"
-))]
+#[multiversion(targets = "simd")]
 pub(super) fn infer_8(kernel: &mut Kernel<'_, f64, 8>) {
     kernel.infer();
 }

@@ -34,7 +34,7 @@ pub(super) struct Scratch<N: Number> {
 }
 
 impl<N: Number> Scratch<N> {
-    pub(super) fn new(plan: &Plan, expectations: bool) -> Scratch<N> {
+    pub(super) fn new(plan: &Plan) -> Scratch<N> {
         let n = plan.nodes.len();
         let numbers = |length: usize| vec![N::ZERO; length];
         let reals = |length: usize| vec![N::Real::default(); length];
@@ -44,7 +44,7 @@ impl<N: Number> Scratch<N> {
             marginals: reals(n),
             edges: numbers(n),
             counts: numbers(plan.units.len()),
-            pairs: numbers(if expectations { plan.pairs } else { 0 }),
+            pairs: Vec::new(),
             inside: numbers(plan.messages),
             outside: numbers(plan.outside),
             cells: numbers(plan.cells),
@@ -54,8 +54,14 @@ impl<N: Number> Scratch<N> {
             unit_scale: vec![[N::ONE; 2]; plan.units.len()],
             here: numbers(plan.widest),
             next: numbers(plan.widest),
-            history: numbers(if expectations { plan.widest * plan.longest } else { 0 }),
+            history: Vec::new(),
         }
+    }
+
+    /// Makes room for the expectations of pairs.
+    pub(super) fn expect_pairs(&mut self, plan: &Plan) {
+        self.pairs.resize(plan.pairs, N::ZERO);
+        self.history.resize(plan.widest * plan.longest, N::ZERO);
     }
 
     /// The root's value: Z without the scales.

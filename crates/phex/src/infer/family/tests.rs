@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Family;
-use super::rows::{Kernel, infer_16};
+use super::rows::{Kernel, Pool, infer_16};
 use crate::graph::LabelId;
 use crate::infer::brute::Brute;
 use crate::infer::{Answers, Block, Budget, Evidence, Scalar, Unfit};
@@ -263,12 +263,18 @@ fn large_trees_stay_in_the_linear_domain() {
         close(&double.log_partition, &exact.log_partition, 1e-12, "log Z");
         let plan = &family.main.plan;
         let weights = family.main.single.as_ref().expect("moderate weights");
-        let mut kernel = Kernel::new(&family.scores, (plan, weights), None, false);
+        let mut kernel = Kernel::new(&family.scores, (plan, weights), None, false, &Pool::new());
         kernel.load(&Block::new(n, &narrow));
         infer_16(&mut kernel);
         let mut marginals = vec![0.0; 8 * n];
         kernel.store(&mut marginals);
         close(&marginals, &exact.marginals, 2e-6, "marginals in single precision");
+        // Without the vector instructions of this machine: not a bit of difference.
+        kernel.load(&Block::new(n, &narrow));
+        kernel.infer();
+        let mut plain = vec![0.0; 8 * n];
+        kernel.store(&mut plain);
+        assert_eq!(plain, marginals);
         for row in 0..8 {
             let (log_partition, _) = kernel.log_partition(row).expect("no need of logarithms");
             close(&[log_partition], &exact.log_partition[row..=row], 1e-6, "log Z");
@@ -311,6 +317,44 @@ fn a_cap_is_certified() {
         }
     }
     assert!(certified > 100, "caps took effect in {certified} rows");
+}
+
+#[test]
+fn groups_are_refused_only_when_many_are_open_at_once() {
+    let pairs = |stride: usize| -> Model {
+        // Groups {i, i + stride} of roots, side by side or all interleaved.
+        let n = 16;
+        let first = (0..n).filter(|label| (label / stride).is_multiple_of(2));
+        let labels = |label| vec![LabelId(label as u32), LabelId((label + stride) as u32)];
+        let group = |label| OneOfGroup { name: format!("group {label}"), labels: labels(label) };
+        let relations =
+            vec![Relation::Group { labels: (0..n as u32).map(LabelId).collect(), cost: 1.0 }];
+        let names = (0..n).map(|label| format!("l{label}")).collect();
+        Model::from_parts(names, vec![0.0; n], 0.0, relations, first.map(group).collect())
+    };
+    let mut random = Random::seed_from_u64(0);
+    for stride in [1, 2, 4, 8] {
+        let model = pairs(stride);
+        let scores: Vec<f64> = (0..16).map(|_| random.random_range(-2.0..2.0)).collect();
+        compare::<f64>(&model, &scores, &[Evidence::Unknown; 16], 1e-10, stride as u64);
+    }
+    // Two chains of twelve, each label in a group with one of the other: all open at the roots.
+    let n = 24;
+    let edge = |label: u32| Relation::Hierarchy {
+        parent: LabelId(label - 1),
+        child: LabelId(label),
+        cost: 1.0,
+    };
+    let relations = (1..n).filter(|label| label % 12 != 0).map(edge).collect();
+    let group = |label: u32| OneOfGroup {
+        name: format!("group {label}"),
+        labels: vec![LabelId(label), LabelId(label + 12)],
+    };
+    let names = (0..n).map(|label| format!("l{label}")).collect();
+    let one_of = (0..12).map(group).collect();
+    let model = Model::from_parts(names, vec![0.0; n as usize], 0.0, relations, one_of);
+    let refused = Family::compile(&model, None, &Budget::default());
+    assert!(matches!(refused, Err(Unfit::Budget { .. })), "{refused:?}");
 }
 
 #[test]
