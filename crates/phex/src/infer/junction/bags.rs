@@ -198,17 +198,17 @@ impl<'a> Rules<'a> {
                     let in_chain = |list: &[(u32, u16)]| {
                         list.iter().find(|entry| entry.0 == chain).map(|entry| entry.1)
                     };
-                    if let Some(end) = in_chain(&self.counters[b as usize]) {
-                        if end > place {
-                            filters.push(Filter::Between { earlier, later, most: end - place });
-                        }
+                    if let Some(end) = in_chain(&self.counters[b as usize])
+                        && end > place
+                    {
+                        filters.push(Filter::Between { earlier, later, most: end - place });
                     }
                     // A member that was counted is at most the count, and the others with it.
-                    if let Some(at) = in_chain(&self.members[b as usize]) {
-                        if at <= place {
-                            let most = place - 1;
-                            filters.push(Filter::Between { earlier: later, later: earlier, most });
-                        }
+                    if let Some(at) = in_chain(&self.members[b as usize])
+                        && at <= place
+                    {
+                        let most = place - 1;
+                        filters.push(Filter::Between { earlier: later, later: earlier, most });
                     }
                 }
             }
@@ -319,10 +319,10 @@ fn extend(
     let mut at_column: Vec<Vec<Filter<'_>>> = variables.iter().map(|_| Vec::new()).collect();
     let mut seen = HashSet::new();
     for filter in filters {
-        if let Filter::Between { earlier, later, most } = filter {
-            if !seen.insert((earlier, later, most)) {
-                continue;
-            }
+        if let Filter::Between { earlier, later, most } = filter
+            && !seen.insert((earlier, later, most))
+        {
+            continue;
         }
         at_column[filter.last()].push(filter);
     }

@@ -265,12 +265,13 @@ fn down_bag<N: Number, const K: usize>(
     let (index, _) = bag.index.as_chunks::<K>();
     let mut runs = Runs::new(tables, bag);
     for (&message, range) in own.iter().zip(bag.segments.windows(2)) {
-        for state in range[0] as usize..range[1] as usize {
+        let (first, end) = (range[0] as usize, range[1] as usize);
+        for (state, index) in (first..end).zip(&index[first..end]) {
             let mut base = message;
             if !bag.weight.is_empty() {
                 base = base.times(fixed(tables, bag, state));
             }
-            spread::<N, K>(&index[state], base, up, down);
+            spread::<N, K>(index, base, up, down);
             if state & RUN == RUN {
                 runs.end(down);
             }
