@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::eliminate::Forest;
+use super::eliminate::{Forest, table};
 use super::variables::{Kind, Network};
 
 /// The states of a bag, a row of values each.
@@ -108,13 +108,17 @@ enum Filter<'a> {
 }
 
 impl Filter<'_> {
-    fn last(&self) -> usize {
+    fn columns(&self) -> Vec<usize> {
         match self {
             Filter::Factor(_, columns) | Filter::AtMostOne(columns) | Filter::Child(_, columns) => {
-                columns.iter().copied().max().unwrap_or(0)
+                columns.clone()
             }
-            Filter::Between { earlier, later, .. } => *earlier.max(later),
+            Filter::Between { earlier, later, .. } => vec![*earlier, *later],
         }
+    }
+
+    fn last(&self) -> usize {
+        self.columns().into_iter().max().unwrap_or(0)
     }
 
     fn passes(&self, row: &[u16]) -> bool {
@@ -198,17 +202,17 @@ impl<'a> Rules<'a> {
                     let in_chain = |list: &[(u32, u16)]| {
                         list.iter().find(|entry| entry.0 == chain).map(|entry| entry.1)
                     };
-                    if let Some(end) = in_chain(&self.counters[b as usize]) {
-                        if end > place {
-                            filters.push(Filter::Between { earlier, later, most: end - place });
-                        }
+                    if let Some(end) = in_chain(&self.counters[b as usize])
+                        && end > place
+                    {
+                        filters.push(Filter::Between { earlier, later, most: end - place });
                     }
                     // A member that was counted is at most the count, and the others with it.
-                    if let Some(at) = in_chain(&self.members[b as usize]) {
-                        if at <= place {
-                            let most = place - 1;
-                            filters.push(Filter::Between { earlier: later, later: earlier, most });
-                        }
+                    if let Some(at) = in_chain(&self.members[b as usize])
+                        && at <= place
+                    {
+                        let most = place - 1;
+                        filters.push(Filter::Between { earlier: later, later: earlier, most });
                     }
                 }
             }
@@ -261,8 +265,10 @@ pub(super) fn enumerate(network: &Network, forest: &Forest, limit: &Limit) -> Op
         let states = States { variables, shared, values, count };
         if let Some(p) = parent {
             let separator = states.variables[..shared].to_vec();
-            let codes = project(&states, &separator, &network.domains);
-            messages[b] = Some((separator, codes));
+            let (codes, entries) = project(&states, &separator, &network.domains);
+            // A separator that takes all values filters nothing.
+            let full = table(&separator, &network.domains);
+            messages[b] = ((entries as f64) < full).then_some((separator, codes));
             children[p].push(b as u32);
         }
         // The children's separators have done their work.
@@ -272,15 +278,15 @@ pub(super) fn enumerate(network: &Network, forest: &Forest, limit: &Limit) -> Op
     for &b in order.iter().rev() {
         if let Some(p) = forest.parent[b as usize] {
             let separator = all[b as usize].variables[..all[b as usize].shared].to_vec();
-            let codes = project(&all[p as usize], &separator, &network.domains);
+            let (codes, _) = project(&all[p as usize], &separator, &network.domains);
             keep_supported(&mut all[b as usize], &codes);
         }
     }
     Some(all)
 }
 
-/// The rows of some variables.
-pub(super) fn project(states: &States, variables: &[u32], domains: &[u16]) -> Codes {
+/// The rows of some variables, and how many there are.
+fn project(states: &States, variables: &[u32], domains: &[u16]) -> (Codes, u32) {
     let columns = states.columns(variables).unwrap_or_default();
     let sizes: Vec<u16> = variables.iter().map(|&v| domains[v as usize]).collect();
     let mut codes = Codes::new(&sizes, states.count);
@@ -291,7 +297,7 @@ pub(super) fn project(states: &States, variables: &[u32], domains: &[u16]) -> Co
             next += 1;
         }
     }
-    codes
+    (codes, next)
 }
 
 fn keep_supported(states: &mut States, codes: &Codes) {
@@ -316,13 +322,20 @@ fn extend(
     filters: Vec<Filter<'_>>,
     limit: &Limit,
 ) -> Option<Vec<u16>> {
+    // Variables that nothing filters take all their values: too many are refused at once.
+    let mut free = vec![true; variables.len()];
+    filters.iter().for_each(|filter| filter.columns().into_iter().for_each(|c| free[c] = false));
+    let free = variables.iter().zip(&free).filter(|(_, free)| **free);
+    if free.map(|(&v, _)| f64::from(domains[v as usize])).product::<f64>() > limit.states as f64 {
+        return None;
+    }
     let mut at_column: Vec<Vec<Filter<'_>>> = variables.iter().map(|_| Vec::new()).collect();
     let mut seen = HashSet::new();
     for filter in filters {
-        if let Filter::Between { earlier, later, most } = filter {
-            if !seen.insert((earlier, later, most)) {
-                continue;
-            }
+        if let Filter::Between { earlier, later, most } = filter
+            && !seen.insert((earlier, later, most))
+        {
+            continue;
         }
         at_column[filter.last()].push(filter);
     }

@@ -62,8 +62,8 @@ pub(super) fn sources(tables: &Tables) -> Vec<Source> {
             let path: Vec<u32> =
                 from[..=top].iter().chain(to[..meet].iter().rev()).copied().collect();
             for step in path.windows(2) {
-                if !reached.contains_key(&step[1]) {
-                    reached.insert(step[1], Some(step[0]));
+                if let std::collections::btree_map::Entry::Vacant(e) = reached.entry(step[1]) {
+                    e.insert(Some(step[0]));
                     order.push(step[1]);
                 }
             }

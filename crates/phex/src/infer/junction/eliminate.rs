@@ -159,18 +159,19 @@ fn forest(mut bags: Vec<Vec<u32>>, position: &[u32], domains: &[u16]) -> Forest 
     let n = bags.len();
     let mut parent: Vec<Option<u32>> = Vec::with_capacity(n);
     for bag in &mut bags {
-        let (_, near) = bag.split_last().expect("a bag has the variable that it eliminates");
+        // The last is the variable that the bag eliminates.
+        let near = &bag[..bag.len() - 1];
         parent.push(near.iter().map(|&v| position[v as usize]).min());
         bag.sort_unstable();
     }
     // `moved[b]`: the later bag that took b's place.
     let mut moved: Vec<Option<u32>> = vec![None; n];
     for b in 0..n {
-        if let Some(p) = parent[b] {
-            if subset(&bags[p as usize], &bags[b]) {
-                bags[p as usize] = std::mem::take(&mut bags[b]);
-                moved[b] = Some(p);
-            }
+        if let Some(p) = parent[b]
+            && subset(&bags[p as usize], &bags[b])
+        {
+            bags[p as usize] = std::mem::take(&mut bags[b]);
+            moved[b] = Some(p);
         }
     }
     let resolve = |mut b: u32| {

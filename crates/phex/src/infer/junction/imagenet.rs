@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::super::{Answers, Block, Budget};
 use super::Junction;
 use crate::graph::{ExclusionRule, GraphBuilder, Strength};
-use crate::model::Model;
+use crate::model::{Model, Relation};
 
 /// `None`, with a word, where the data is not there.
 fn model(hierarchy: Strength, rule: ExclusionRule, soft: Strength, one_of: bool) -> Option<Model> {
@@ -95,4 +95,47 @@ fn soft_hierarchy_with_hard_exclusion() {
         let sample = junction.sample(&block, 0, &mut || 0.5).expect("possible");
         assert!(model.log_weight(&zeros, &sample) <= best[0].log_weight + 1e-9);
     }
+}
+
+/// `d log Z / d cost` of all exclusions together is minus their expected violations, of which most
+/// are pairs without a bag of their own.
+#[test]
+fn soft_siblings() {
+    let rule = ExclusionRule::Siblings;
+    let at = |u: f64| model(SOFT, rule, Strength::U(u), true);
+    let (Some(middle), Some(more), Some(less)) = (at(0.5), at(0.5 + 1e-4), at(0.5 - 1e-4)) else {
+        return;
+    };
+    let compile = |model: &Model| {
+        Junction::compile(model, &Budget::default(), 0, 1).expect("within the budget")
+    };
+    let junction = compile(&middle);
+    assert!(junction.states() < 6_000_000, "{}", junction.states());
+    let score = |at: usize| ((at as f64 * 0.754_877_666).fract() - 0.5) * 4.0;
+    let scores: Vec<f64> = (0..middle.len()).map(score).collect();
+    let (_, marginals, expectations) = run(&junction, &middle, &scores);
+    let leaves = middle.one_of()[0].labels.iter().map(|label| marginals[label.index()]);
+    assert!((leaves.sum::<f64>() - 1.0).abs() < 1e-9);
+    let violations: f64 = middle
+        .relations()
+        .iter()
+        .zip(&expectations)
+        .filter(|(relation, _)| !matches!(relation, Relation::Hierarchy { .. }))
+        .map(|(_, expectation)| expectation)
+        .sum();
+    let log_partition = |model: &Model| {
+        let junction = compile(model);
+        let mut answer = ([0.0], [0.0], vec![0.0; model.len()]);
+        let mut answers = Answers {
+            marginals: &mut answer.2,
+            log_partition: &mut answer.0,
+            expectations: None,
+            error: &mut answer.1,
+        };
+        junction.run(&Block::new(model.len(), &scores), &mut answers);
+        answer.0[0]
+    };
+    // A step of 1e-4 in u is one of 4e-4 in the cost.
+    let slope = (log_partition(&more) - log_partition(&less)) / 8e-4;
+    assert!((slope + violations).abs() < 1e-5 * violations, "{slope} for {violations}");
 }

@@ -5,9 +5,10 @@
 //! `ν_k(t) = Σ_{x ∼ t} ν(s(x)) w(x) Π_{l ≠ k} m_l(x)`, by products from both ends, without a
 //! division. A label's marginal is `ν m` of its own input. Cost: O(states · inputs) a pass.
 //!
-//! Every message is brought to a peak in [1/2, 1), so products only underflow. What that loses is
-//! below the smallest normal number; a row is *doubtful* when the normaliser of some separator is
-//! not far above it, or when normalisers disagree. The caller answers such rows with
+//! Every message is lifted to a peak such that products do not overflow, and so only underflow.
+//! What that loses is below the smallest normal number; a row is *doubtful* when the normaliser of
+//! some separator is not far above it, or when normalisers disagree. The caller answers such rows
+//! with
 //! [`Wide`](super::number::Wide).
 
 use multiversion::multiversion;
@@ -74,6 +75,65 @@ impl<N: Number> Scratch<N> {
     }
 }
 
+/// Sums are taken in runs of this many states and one, so that rounding grows with the length of a
+/// run and the number of runs, not with their product.
+const RUN: usize = 1023;
+
+/// The sums of earlier runs into the short inputs of a bag of many states.
+struct Runs<N> {
+    ranges: Vec<std::ops::Range<usize>>,
+    held: Vec<N>,
+}
+
+impl<N: Number> Runs<N> {
+    #[inline(always)]
+    fn new(tables: &Tables, bag: &Bag) -> Runs<N> {
+        let mut ranges = Vec::new();
+        if bag.states > 4 * RUN {
+            let labels = bag.labels.iter().map(|label| 2 * label.0 as usize);
+            ranges.extend(labels.map(|first| first..first + 2));
+            let children =
+                bag.children.iter().map(|child| tables.bags[child.0 as usize].separator());
+            ranges.extend(children.filter(|range| range.len() < RUN / 4));
+        }
+        let held = vec![N::ZERO; ranges.iter().map(|range| range.len()).sum()];
+        Runs { ranges, held }
+    }
+
+    /// Takes the sums of a run out of the table.
+    #[inline(always)]
+    fn end(&mut self, down: &mut [N]) {
+        let entries = self.ranges.iter().cloned().flatten();
+        for (held, at) in self.held.iter_mut().zip(entries) {
+            *held = held.plus(down[at]);
+            down[at] = N::ZERO;
+        }
+    }
+
+    /// Puts the sums of all runs into the table.
+    #[inline(always)]
+    fn finish(mut self, down: &mut [N]) {
+        self.end(down);
+        let entries = self.ranges.iter().cloned().flatten();
+        self.held.iter().zip(entries).for_each(|(held, at)| down[at] = *held);
+    }
+}
+
+/// How high the messages into a bag are lifted: all of them together to the range of the numbers.
+#[inline(always)]
+fn height<N: Number>(bag: &Bag) -> i32 {
+    (N::RANGE / (bag.children.len() as i32 + 1)).min(N::RANGE / 2)
+}
+
+/// The heights of the messages up from a bag and down to it.
+#[inline(always)]
+fn heights<N: Number>(tables: &Tables, bag: &Bag) -> (i32, i32) {
+    match bag.parent {
+        Some(parent) => (height::<N>(&tables.bags[parent as usize]), height::<N>(bag)),
+        None => (0, 0),
+    }
+}
+
 #[inline(always)]
 fn fixed<N: Number>(tables: &Tables, bag: &Bag, state: usize) -> N {
     if bag.weight.is_empty() { N::ONE } else { N::weight(&tables.weights, bag.weight[state]) }
@@ -84,7 +144,7 @@ fn up_bag<N: Number, const K: usize>(tables: &Tables, bag: &Bag, inputs: &[N], o
     let (index, _) = bag.index.as_chunks::<K>();
     let mut peak = N::ZERO;
     for (entry, range) in out.iter_mut().zip(bag.segments.windows(2)) {
-        let mut sum = N::ZERO;
+        let (mut sum, mut runs) = (N::ZERO, N::ZERO);
         for state in range[0] as usize..range[1] as usize {
             let mut product = inputs[index[state][0] as usize];
             for k in 1..K {
@@ -94,7 +154,11 @@ fn up_bag<N: Number, const K: usize>(tables: &Tables, bag: &Bag, inputs: &[N], o
                 product = product.times(fixed(tables, bag, state));
             }
             sum = sum.plus(product);
+            if state & RUN == RUN {
+                (runs, sum) = (runs.plus(sum), N::ZERO);
+            }
         }
+        sum = sum.plus(runs);
         *entry = sum;
         peak = peak.peak(sum);
     }
@@ -105,14 +169,18 @@ fn up_bag<N: Number, const K: usize>(tables: &Tables, bag: &Bag, inputs: &[N], o
 fn up_any<N: Number>(tables: &Tables, bag: &Bag, inputs: &[N], out: &mut [N]) -> N {
     let mut peak = N::ZERO;
     for (entry, range) in out.iter_mut().zip(bag.segments.windows(2)) {
-        let mut sum = N::ZERO;
+        let (mut sum, mut runs) = (N::ZERO, N::ZERO);
         for state in range[0] as usize..range[1] as usize {
             let mut product = fixed(tables, bag, state);
             for &at in &bag.index[state * bag.inputs..(state + 1) * bag.inputs] {
                 product = N::times(product, inputs[at as usize]);
             }
             sum = sum.plus(product);
+            if state & RUN == RUN {
+                (runs, sum) = (runs.plus(sum), N::ZERO);
+            }
         }
+        sum = sum.plus(runs);
         *entry = sum;
         peak = peak.peak(sum);
     }
@@ -132,7 +200,7 @@ pub(super) fn up<N: Number>(tables: &Tables, scratch: &mut Scratch<N>) {
             4 => up_bag::<N, 4>(tables, bag, inputs, out),
             _ => up_any::<N>(tables, bag, inputs, out),
         };
-        let (factor, exponents) = peak.lift();
+        let (factor, exponents) = peak.lift(heights::<N>(tables, bag).0);
         out.iter_mut().for_each(|entry| *entry = entry.times(factor));
         let mut inside = N::Exponents::NONE;
         for &(child, _) in &bag.children {
@@ -195,15 +263,21 @@ fn down_bag<N: Number, const K: usize>(
     down: &mut [N],
 ) {
     let (index, _) = bag.index.as_chunks::<K>();
+    let mut runs = Runs::new(tables, bag);
     for (&message, range) in own.iter().zip(bag.segments.windows(2)) {
-        for state in range[0] as usize..range[1] as usize {
+        let (first, end) = (range[0] as usize, range[1] as usize);
+        for (state, index) in (first..end).zip(&index[first..end]) {
             let mut base = message;
             if !bag.weight.is_empty() {
                 base = base.times(fixed(tables, bag, state));
             }
-            spread::<N, K>(&index[state], base, up, down);
+            spread::<N, K>(index, base, up, down);
+            if state & RUN == RUN {
+                runs.end(down);
+            }
         }
     }
+    runs.finish(down);
 }
 
 /// As [`down_bag`], for any number of inputs, with sums of beliefs.
@@ -217,6 +291,7 @@ fn down_any<N: Number>(
     cells: Option<&mut [N]>,
 ) {
     let mut after = Vec::new();
+    let mut runs = Runs::new(tables, bag);
     let mut cells = cells.filter(|_| !bag.sums.start.is_empty());
     for (&message, range) in own.iter().zip(bag.segments.windows(2)) {
         for state in range[0] as usize..range[1] as usize {
@@ -230,8 +305,12 @@ fn down_any<N: Number>(
                     *slot = slot.plus(belief.times(N::count(times)));
                 }
             }
+            if state & RUN == RUN {
+                runs.end(down);
+            }
         }
     }
+    runs.finish(down);
 }
 
 /// The pass from the roots, after [`up`]. Fills the cells when `sums` are wanted.
@@ -243,6 +322,7 @@ pub(super) fn down<N: Number>(tables: &Tables, scratch: &mut Scratch<N>, sums: b
         let (inputs, rest) = scratch.down.split_at_mut(bag.out);
         let own = &mut rest[..bag.segments.len() - 1];
         let message = &scratch.up[bag.separator()];
+        let (above, below) = heights::<N>(tables, bag);
         let mut peak = N::ZERO;
         match bag.parent {
             None => {
@@ -253,7 +333,7 @@ pub(super) fn down<N: Number>(tables: &Tables, scratch: &mut Scratch<N>, sums: b
             Some(p) => {
                 let p = p as usize;
                 own.iter().for_each(|&entry| peak = peak.peak(entry));
-                let (factor, exponents) = peak.lift();
+                let (factor, exponents) = peak.lift(below);
                 own.iter_mut().for_each(|entry| *entry = entry.times(factor));
                 let beside = scratch.inside[p].subtract(scratch.below[b]);
                 scratch.above[b] = scratch.above[p].add(beside).add(exponents);
@@ -265,13 +345,15 @@ pub(super) fn down<N: Number>(tables: &Tables, scratch: &mut Scratch<N>, sums: b
         let root = scratch.root[b] as usize;
         let truth = scratch.up[tables.bags[root].out];
         let exponents = scratch.above[b].add(scratch.below[b]).subtract(scratch.below[root]);
-        let doubt = &mut scratch.doubt;
-        whole.times(peak).doubt(whole.times(scratch.peak[b]), whole, exponents, truth, doubt);
+        // What underflowed before a message was lifted is weighed by the other message.
+        let lowered = whole.times(N::power(-above - below));
+        let (down, up) = (lowered.times(peak), lowered.times(scratch.peak[b]));
+        down.doubt(up, whole, exponents, truth, &mut scratch.doubt);
         let up = &scratch.up[..bag.out];
         if sums && !bag.sums.start.is_empty() {
             down_any(tables, bag, up, own, inputs, Some(&mut scratch.cells));
             // To shares of this bag's normaliser, whose scale is that of the parent's message.
-            let (factor, _) = scratch.peak[b].lift();
+            let (factor, _) = scratch.peak[b].lift(above);
             let share = factor.over(whole);
             bag.sums.cells.iter().for_each(|&cell| {
                 let slot = &mut scratch.cells[cell as usize];

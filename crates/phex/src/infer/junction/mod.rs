@@ -28,6 +28,7 @@ mod tables;
 mod tests;
 mod variables;
 
+#[allow(unused_imports)] // The engine wires it in.
 pub(crate) use sample::Sampler;
 
 use super::{Answers, Block, Budget, Scalar, Unfit};
@@ -107,7 +108,7 @@ impl Junction {
         // Both passes read about three inputs a state, and write them on the way down.
         let most = (budget.operations / 8.0).min(budget.bytes / 24.0);
         let mut limit =
-            bags::Limit { states: most as usize, values: (budget.bytes / 2.0) as usize };
+            bags::Limit { states: most as usize, values: (budget.bytes / 3.0) as usize };
         let mut best = None;
         let smallest = plans[0].1.size;
         for (network, forest) in plans {
@@ -132,7 +133,7 @@ impl Junction {
         let room = budget.bytes - tables.bytes() as f64;
         let sources = distant::sources(&tables);
         let junction = Junction { network, tables, sources, room, possible };
-        let scratch = Scratch::<F64x1>::bytes(&junction.tables);
+        let scratch = Scratch::<Wide>::bytes(&junction.tables);
         if junction.operations() > budget.operations || scratch > room {
             let operations = junction.operations();
             let bytes = junction.bytes() as f64 + scratch;

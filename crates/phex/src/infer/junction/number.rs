@@ -15,6 +15,8 @@ pub(super) trait Number: Copy + Send + Sync {
     const ZERO: Self;
     const ONE: Self;
     type Exponents: Copy + Exponents;
+    /// Products may reach two to this power, and sums of 2²⁵ of them do not overflow.
+    const RANGE: i32;
     fn times(self, other: Self) -> Self;
     fn plus(self, other: Self) -> Self;
     /// Nothing over nothing is nothing.
@@ -23,8 +25,10 @@ pub(super) trait Number: Copy + Send + Sync {
     /// A fixed weight, the same in all lanes.
     fn weight(weights: &Weights, at: u32) -> Self;
     fn count(times: f32) -> Self;
-    /// A power of two that brings the peak into [1/2, 1), and minus its exponent.
-    fn lift(self) -> (Self, Self::Exponents);
+    /// Two to this power.
+    fn power(exponent: i32) -> Self;
+    /// A power of two that brings the peak to `[1/2, 1) · 2^height`, and minus its exponent.
+    fn lift(self, height: i32) -> (Self, Self::Exponents);
     fn set_exp(&mut self, lane: usize, logarithm: f64);
     /// Marks the lanes in which this or `other` is tiny, or in which `whole` times two to the
     /// exponents is not the truth.
@@ -71,7 +75,7 @@ impl<const L: usize> Exponents for [i32; L] {
 
 macro_rules! lanes {
     ($name:ident, $type:ident, $lanes:literal, $align:literal, $table:ident, $tiny:literal,
-     $drift:literal, $bits:ident, $mantissa:literal, $bias:literal) => {
+     $drift:literal, $range:literal, $bits:ident, $mantissa:literal, $bias:literal) => {
         /// Rows side by side, aligned to a cache line.
         #[derive(Debug, Clone, Copy)]
         #[repr(align($align))]
@@ -82,6 +86,7 @@ macro_rules! lanes {
             const ZERO: Self = $name([0.0; $lanes]);
             const ONE: Self = $name([1.0; $lanes]);
             type Exponents = [i32; $lanes];
+            const RANGE: i32 = $range;
             #[inline(always)]
             fn times(mut self, other: Self) -> Self {
                 for lane in 0..$lanes {
@@ -121,15 +126,19 @@ macro_rules! lanes {
                 $name([$type::from(times); $lanes])
             }
             #[inline(always)]
-            fn lift(self) -> (Self, Self::Exponents) {
+            fn power(exponent: i32) -> Self {
+                $name([$type::from_bits((($bias + exponent) as $bits) << $mantissa); $lanes])
+            }
+            #[inline(always)]
+            fn lift(self, height: i32) -> (Self, Self::Exponents) {
                 let mut factor = Self::ONE;
                 let mut exponents = [0; $lanes];
                 for lane in 0..$lanes {
                     // Of a normal number; a zero or subnormal peak is refused afterwards.
                     let exponent = (self.0[lane].to_bits() >> $mantissa) as i32 - ($bias - 1);
-                    let exponent = exponent.clamp(2 - $bias, $bias - 1);
-                    factor.0[lane] = $type::from_bits((($bias - exponent) as $bits) << $mantissa);
-                    exponents[lane] = exponent;
+                    let lift = (height - exponent).clamp(2 - $bias, $bias - 1);
+                    factor.0[lane] = $type::from_bits((($bias + lift) as $bits) << $mantissa);
+                    exponents[lane] = -lift;
                 }
                 (factor, exponents)
             }
@@ -143,7 +152,7 @@ macro_rules! lanes {
                 doubt: &mut Self::Exponents,
             ) {
                 for lane in 0..$lanes {
-                    let exponent = exponents[lane].clamp(-60, 60);
+                    let exponent = exponents[lane].clamp(1 - $bias, $bias);
                     let power = $type::from_bits((($bias + exponent) as $bits) << $mantissa);
                     let (whole, truth) = (whole.0[lane] * power, truth.0[lane]);
                     let agrees = (whole - truth).abs() <= $drift * truth;
@@ -162,10 +171,10 @@ macro_rules! lanes {
     };
 }
 
-lanes!(F32x16, f32, 16, 64, single, 1e-24, 1e-3, u32, 23, 127);
-lanes!(F32x1, f32, 1, 4, single, 1e-24, 1e-3, u32, 23, 127);
-lanes!(F64x8, f64, 8, 64, double, 1e-280, 1e-9, u64, 52, 1023);
-lanes!(F64x1, f64, 1, 8, double, 1e-280, 1e-9, u64, 52, 1023);
+lanes!(F32x16, f32, 16, 64, single, 1e-24, 1e-3, 96, u32, 23, 127);
+lanes!(F32x1, f32, 1, 4, single, 1e-24, 1e-3, 96, u32, 23, 127);
+lanes!(F64x8, f64, 8, 64, double, 1e-280, 1e-9, 960, u64, 52, 1023);
+lanes!(F64x1, f64, 1, 8, double, 1e-280, 1e-9, 960, u64, 52, 1023);
 
 /// `mantissa · 2^exponent`, the mantissa 0 or in [1/2, 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -197,14 +206,14 @@ impl Wide {
         Wide::new(rest.exp(), exponent as i64)
     }
 
-    fn power(exponent: i64) -> f64 {
+    fn scale(exponent: i64) -> f64 {
         if exponent < -1000 { 0.0 } else { f64::from_bits(((1023 + exponent) as u64) << 52) }
     }
 
     /// The share of this number in a larger one.
     pub(super) fn share(self, whole: Wide) -> f64 {
         let ratio = self.over(whole);
-        ratio.mantissa * Wide::power(ratio.exponent.min(1000))
+        ratio.mantissa * Wide::scale(ratio.exponent.min(1000))
     }
 }
 
@@ -213,6 +222,7 @@ impl Number for Wide {
     const ZERO: Wide = Wide { mantissa: 0.0, exponent: 0 };
     const ONE: Wide = Wide { mantissa: 0.5, exponent: 1 };
     type Exponents = [i32; 1];
+    const RANGE: i32 = 0;
     #[inline(always)]
     fn times(self, other: Wide) -> Wide {
         let mantissa = self.mantissa * other.mantissa;
@@ -233,7 +243,7 @@ impl Number for Wide {
         }
         let (large, small) =
             if self.exponent >= other.exponent { (self, other) } else { (other, self) };
-        let sum = large.mantissa + small.mantissa * Wide::power(small.exponent - large.exponent);
+        let sum = large.mantissa + small.mantissa * Wide::scale(small.exponent - large.exponent);
         if sum < 1.0 {
             Wide { mantissa: sum, exponent: large.exponent }
         } else {
@@ -259,7 +269,10 @@ impl Number for Wide {
     fn count(times: f32) -> Wide {
         Wide::new(f64::from(times), 0)
     }
-    fn lift(self) -> (Wide, [i32; 1]) {
+    fn power(exponent: i32) -> Wide {
+        Wide { exponent: 1 + i64::from(exponent), ..Wide::ONE }
+    }
+    fn lift(self, _: i32) -> (Wide, [i32; 1]) {
         (Wide::ONE, [0])
     }
     fn doubt(self, _: Wide, _: Wide, _: [i32; 1], _: Wide, _: &mut [i32; 1]) {}

@@ -166,7 +166,13 @@ impl Tables {
     }
 
     /// Finds a bag for each question; those without one are distant.
-    fn questions(&mut self, network: &Network, states: &[States], places: &Places, number: &[u32]) {
+    fn questions(
+        &mut self,
+        network: &Network,
+        states: &[States],
+        places: &Places<'_>,
+        number: &[u32],
+    ) {
         let mut wanted: Vec<(u32, u32, bool)> = Vec::new();
         let variable = |label: u32| network.variable[label as usize];
         for query in &network.queries {

@@ -145,6 +145,9 @@ impl PairTerm {
     }
 }
 
+/// What a label has to do with others: role, other label or relation, costs.
+type Trait = (u8, u32, [u64; 4]);
+
 /// The relations as they stand before labels become variables.
 struct Draft {
     one_of: Vec<Vec<u32>>,
@@ -248,8 +251,7 @@ impl Draft {
     /// Labels that are interchangeable, by first label.
     fn classes(&self) -> Vec<Vec<u32>> {
         let n = self.bias.len();
-        // What a label has to do with others: (role, other label or relation, costs).
-        let mut signature: Vec<Vec<(u8, u32, [u64; 4])>> = vec![Vec::new(); n];
+        let mut signature: Vec<Vec<Trait>> = vec![Vec::new(); n];
         for pair in &self.pairs {
             let [[c00, c01], [c10, c11]] = pair.costs.map(|row| row.map(f64::to_bits));
             signature[pair.a as usize].push((0, pair.b, [c00, c01, c10, c11]));
@@ -260,7 +262,7 @@ impl Draft {
         }
         self.forced.iter().for_each(|&l| signature[l as usize].push((2, l, [0; 4])));
         let mut classes: Vec<Vec<u32>> = Vec::new();
-        let mut found: HashMap<(u32, Vec<(u8, u32, [u64; 4])>), usize> = HashMap::new();
+        let mut found: HashMap<(u32, Vec<Trait>), usize> = HashMap::new();
         for (label, mut signature) in signature.into_iter().enumerate() {
             signature.sort_unstable();
             if let [group] = self.groups_of[label][..] {
@@ -356,12 +358,11 @@ impl Network {
         for (at, clique) in cliques.iter().enumerate() {
             let chain = self.chain(clique);
             // The members of the relation come first: the first steps count its violations.
-            if let Some(&relation) = relations.get(at) {
-                if !clique.cost.is_infinite() {
-                    let steps = chain.steps[..clique.base - 1].iter();
-                    self.queries[relation] =
-                        Query::Products(steps.map(|&(n, y, _)| (n, y)).collect());
-                }
+            if let Some(&relation) = relations.get(at)
+                && !clique.cost.is_infinite()
+            {
+                let steps = chain.steps[..clique.base - 1].iter();
+                self.queries[relation] = Query::Products(steps.map(|&(n, y, _)| (n, y)).collect());
             }
             self.chains.push(chain);
         }
