@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::super::{Answers, Block, Budget};
+use super::super::{Answers, Block, Budget, Scalar};
 use super::Junction;
 use crate::graph::{ExclusionRule, GraphBuilder, Strength};
 use crate::model::{Model, Relation};
@@ -32,10 +32,10 @@ fn compile(model: &Model) -> Junction {
     Junction::compile(model, &Budget::default(), 7, 1).expect("within the budget")
 }
 
-fn run(junction: &Junction, model: &Model, scores: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
-    let mut marginals = vec![0.0; model.len()];
+fn run<T: Scalar>(junction: &Junction, model: &Model, scores: &[T]) -> (f64, Vec<T>, Vec<T>) {
+    let mut marginals = vec![T::NAN; model.len()];
     let (mut log_partition, mut error) = ([0.0], [0.0]);
-    let mut expectations = vec![0.0; model.relations().len()];
+    let mut expectations = vec![T::NAN; model.relations().len()];
     let mut answers = Answers {
         marginals: &mut marginals,
         log_partition: &mut log_partition,
@@ -62,6 +62,12 @@ fn check_gradient(junction: &Junction, model: &Model) {
         assert!((slope - marginals[label]).abs() < 1e-6, "{slope} for {}", marginals[label]);
     }
     assert!(expectations.iter().all(|value| value.is_finite() && *value >= 0.0));
+    // Single precision agrees.
+    let single: Vec<f32> = scores.iter().map(|&score| score as f32).collect();
+    let ours = run(junction, model, &single).1;
+    for (ours, truth) in ours.iter().zip(&marginals) {
+        assert!((f64::from(*ours) - truth).abs() < 1e-5, "{ours} for {truth}");
+    }
 }
 
 const NO_COMMON: ExclusionRule = ExclusionRule::NoCommonDescendant;

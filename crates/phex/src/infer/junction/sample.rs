@@ -2,7 +2,7 @@
 //!
 //! A bag's state is drawn given its separator entry, in proportion to its weight and the messages
 //! of its inputs; a super-leaf that is on draws its label. The messages are
-//! [`Wide`](super::number::Wide), so no state is lost. Cost of a sample: the states of one segment a
+//! [`Wide`], so no state is lost. Cost of a sample: the states of one segment a
 //! bag, and those of the roots.
 
 use super::super::Block;

@@ -121,7 +121,8 @@ fn best(model: &Model, junction: &Junction, brute: &Brute, block: &Block<'_, f64
             let weight = model.log_weight(block.row(row), &a.on);
             assert!(close(weight), "{what}, row {row}: {a:?} weighs {weight}");
             let tied = |other: usize| truth.get(other).is_some_and(|t| close(t.log_weight));
-            if !tied(rank + 1) && !(rank > 0 && tied(rank - 1)) {
+            let alone = !tied(rank + 1) && (rank == 0 || !tied(rank - 1));
+            if alone {
                 assert_eq!(a.on, b.on, "{what}, row {row}");
             }
         }

@@ -239,7 +239,8 @@ impl Draft {
         let labels: Vec<u32> = labels.iter().map(|id| id.0).collect();
         let inside =
             |group: &u32| labels.iter().all(|&l| self.groups_of[l as usize].contains(group));
-        if self.groups_of[labels[0] as usize].iter().any(inside) {
+        let Some(&first) = labels.first() else { return Query::Never };
+        if self.groups_of[first as usize].iter().any(inside) {
             return Query::Never;
         }
         if cost != 0.0 {
