@@ -70,7 +70,7 @@ impl Lbp {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets = "simd")]
 fn iterate(
     edges: &[(u32, u32, f32)],
     belief: &[Lane],

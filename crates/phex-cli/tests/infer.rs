@@ -84,7 +84,16 @@ fn every_method_gives_the_same_answers() {
     let folder = folder();
     let of = |method: &str| {
         let arguments = [
-            "infer", "g.toml", "--scores", "scores.csv", "--keep", "id", "--out", "-", "--method", method,
+            "infer",
+            "g.toml",
+            "--scores",
+            "scores.csv",
+            "--keep",
+            "id",
+            "--out",
+            "-",
+            "--method",
+            method,
         ];
         let (status, out, error) = run(folder.path(), &arguments, "");
         assert_eq!(status, 0, "{error}");
@@ -94,13 +103,28 @@ fn every_method_gives_the_same_answers() {
     for method in ["family", "junction", "auto"] {
         for (row, expected) in of(method).iter().zip(&expected).take(2) {
             for label in ["animal", "dog", "cat", "husky"] {
-                let (p, e) = (row[label].parse::<f64>().unwrap(), expected[label].parse::<f64>().unwrap());
+                let (p, e) =
+                    (row[label].parse::<f64>().unwrap(), expected[label].parse::<f64>().unwrap());
                 assert!((p - e).abs() < 1e-12, "{method} {label}: {p} {e}");
             }
         }
     }
-    let (status, _, error) =
-        run(folder.path(), &["infer", "g.toml", "--scores", "scores.csv", "--keep", "id", "--out", "x.csv", "--method", "states"], "");
+    let (status, _, error) = run(
+        folder.path(),
+        &[
+            "infer",
+            "g.toml",
+            "--scores",
+            "scores.csv",
+            "--keep",
+            "id",
+            "--out",
+            "x.csv",
+            "--method",
+            "states",
+        ],
+        "",
+    );
     assert_eq!(status, 2);
     assert!(error.contains("some relations are soft"), "{error}");
     assert!(!folder.path().join("x.csv").exists(), "nothing half-written");
@@ -112,7 +136,18 @@ fn evidence_changes_the_answer_and_impossible_evidence_is_said() {
     fs::write(folder.path().join("known.csv"), "dog,cat\n1,\n1,1\n,\n").unwrap();
     let (status, out, error) = run(
         folder.path(),
-        &["infer", "g.toml", "--scores", "scores.csv", "--keep", "id", "--evidence", "known.csv", "--out", "-"],
+        &[
+            "infer",
+            "g.toml",
+            "--scores",
+            "scores.csv",
+            "--keep",
+            "id",
+            "--evidence",
+            "known.csv",
+            "--out",
+            "-",
+        ],
         "",
     );
     assert_eq!(status, 0, "{error}");
@@ -145,8 +180,11 @@ fn npy_streams_through_standard_input_and_output() {
 #[test]
 fn map_lists_the_best_sets() {
     let folder = folder();
-    let (status, out, error) =
-        run(folder.path(), &["map", "g.toml", "--scores", "scores.csv", "--keep", "id", "--top", "3"], "");
+    let (status, out, error) = run(
+        folder.path(),
+        &["map", "g.toml", "--scores", "scores.csv", "--keep", "id", "--top", "3"],
+        "",
+    );
     assert_eq!(status, 0, "{error}");
     let rows = table(&out);
     assert_eq!(rows.len(), 6, "three for each of the two good rows: {out}");
@@ -154,18 +192,21 @@ fn map_lists_the_best_sets() {
     assert_eq!(rows[3]["labels"], "animal;dog;husky");
     let p = |row: usize| rows[row]["log_probability"].parse::<f64>().unwrap();
     assert!(p(0) >= p(1) && p(1) >= p(2) && p(0) < 0.0);
-    let (_, _, error) = run(folder.path(), &["map", "g.toml", "--scores", "scores.csv", "--top", "0"], "");
+    let (_, _, error) =
+        run(folder.path(), &["map", "g.toml", "--scores", "scores.csv", "--top", "0"], "");
     assert!(error.contains("1 or more"), "{error}");
 }
 
 #[test]
 fn wrong_tables_are_explained() {
     let folder = folder();
-    let (status, _, error) = run(folder.path(), &["infer", "g.toml", "--scores", "scores.csv", "--out", "p.csv"], "");
+    let (status, _, error) =
+        run(folder.path(), &["infer", "g.toml", "--scores", "scores.csv", "--out", "p.csv"], "");
     assert_eq!(status, 2);
     assert!(error.contains("id") && error.contains("--keep"), "{error}");
     fs::write(folder.path().join("short.csv"), "dog,cat,animal\n0,0,0\n").unwrap();
-    let (status, _, error) = run(folder.path(), &["infer", "g.toml", "--scores", "short.csv", "--out", "p.csv"], "");
+    let (status, _, error) =
+        run(folder.path(), &["infer", "g.toml", "--scores", "short.csv", "--out", "p.csv"], "");
     assert_eq!(status, 2);
     assert!(error.contains("husky"), "{error}");
     let (status, _, error) = run(folder.path(), &["infer", "g.toml", "--out", "p.csv"], "");

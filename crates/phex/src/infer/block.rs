@@ -6,6 +6,8 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use ndarray::{Array2, ArrayView2, LinalgScalar};
 
+use super::lanes::Elementary;
+
 /// A number type of scores and probabilities: `f32` or `f64`.
 pub trait Scalar:
     Copy
@@ -80,7 +82,8 @@ scalar!(f32);
 scalar!(f64);
 
 /// A number type that engines run on: `f32` or `f64`.
-pub trait Number: Scalar + LinalgScalar {
+#[allow(private_bounds)] // Sealed: the elementary functions are ours.
+pub trait Number: Elementary + LinalgScalar {
     /// Of two matrices with the same entries, the one of this type.
     fn pick<'a>(narrow: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, Self>;
 }

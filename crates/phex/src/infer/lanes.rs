@@ -1,55 +1,135 @@
-//! Rows side by side: a small array of numbers whose loops compile to vector instructions.
+//! Rows side by side, and the elementary functions that vectorise.
+//!
+//! The operations are loops over arrays of constant length, which the compiler turns into vector
+//! instructions of whatever width the caller was compiled for; hence `inline(always)` everywhere.
 
-use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 use super::Scalar;
 
-/// How many rows run side by side.
-pub(crate) const LANES: usize = 16;
+/// Elementary functions without a call or a branch.
+pub(crate) trait Elementary: Scalar {
+    /// Below minus this, `e` to a power is taken as 0.
+    const DEEPEST: Self;
+    /// `e` to a power in `[−DEEPEST, 0]`, to 2 units in the last place.
+    fn exp_negative(self) -> Self;
+    /// `e` to any power of 0 or less, minus infinity too.
+    #[inline(always)]
+    fn exp_downwards(self) -> Self {
+        let inside = if self < -Self::DEEPEST { -Self::DEEPEST } else { self };
+        if self < -Self::DEEPEST { Self::ZERO } else { inside.exp_negative() }
+    }
+    /// `ln(1 + x)` for `x` in `[0, 1]`: `2 artanh(x / (2 + x))`, whose series in the square of that
+    /// (at most 1/9) is cut below rounding.
+    fn ln_1p_unit(self) -> Self;
+}
 
-/// One number for each of [`LANES`] rows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(align(64))]
-pub(crate) struct Lanes<T>(pub(crate) [T; LANES]);
+impl Elementary for f32 {
+    const DEEPEST: f32 = 80.0;
 
-impl<T: Scalar> Lanes<T> {
-    pub(crate) const ZERO: Lanes<T> = Lanes([T::ZERO; LANES]);
-
-    pub(crate) fn splat(value: T) -> Lanes<T> {
-        Lanes([value; LANES])
+    #[inline(always)]
+    fn exp_negative(self) -> f32 {
+        // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
+        const ROUND: f32 = 12_582_912.0;
+        let shifted = self * std::f32::consts::LOG2_E + ROUND;
+        let n = shifted - ROUND;
+        let r = (self - n * 0.693_359_4) - n * -2.121_944_4e-4;
+        let mut p = 1.0 / 5040.0;
+        for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+            p = p * r + c;
+        }
+        p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
     }
 
     #[inline(always)]
-    pub(crate) fn map(self, f: impl Fn(T) -> T) -> Lanes<T> {
-        Lanes(self.0.map(f))
+    fn ln_1p_unit(self) -> f32 {
+        let z = self / (2.0 + self);
+        let square = z * z;
+        let mut sum = 2.0 / 15.0;
+        for odd in [13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0] {
+            sum = sum * square + 2.0 / odd;
+        }
+        sum * z
+    }
+}
+
+impl Elementary for f64 {
+    const DEEPEST: f64 = 700.0;
+
+    #[inline(always)]
+    fn exp_negative(self) -> f64 {
+        const ROUND: f64 = 6_755_399_441_055_744.0;
+        const TERMS: [f64; 13] = [
+            1.0 / 479_001_600.0,
+            1.0 / 39_916_800.0,
+            1.0 / 3_628_800.0,
+            1.0 / 362_880.0,
+            1.0 / 40_320.0,
+            1.0 / 5040.0,
+            1.0 / 720.0,
+            1.0 / 120.0,
+            1.0 / 24.0,
+            1.0 / 6.0,
+            0.5,
+            1.0,
+            1.0,
+        ];
+        let shifted = self * std::f64::consts::LOG2_E + ROUND;
+        let n = shifted - ROUND;
+        let r = (self - n * 0.693_147_180_369_123_8) - n * 1.908_214_929_270_587_7e-10;
+        let mut p = 1.0 / 6_227_020_800.0;
+        for c in TERMS {
+            p = p * r + c;
+        }
+        p * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
     }
 
     #[inline(always)]
-    pub(crate) fn zip(self, other: Lanes<T>, f: impl Fn(T, T) -> T) -> Lanes<T> {
+    fn ln_1p_unit(self) -> f64 {
+        let z = self / (2.0 + self);
+        let square = z * z;
+        let mut sum = 2.0 / 33.0;
+        for half in (0..16).rev() {
+            sum = sum * square + 2.0 / f64::from(2 * half + 1);
+        }
+        sum * z
+    }
+}
+
+/// The same quantity of `L` rows.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Lanes<T, const L: usize>(pub(crate) [T; L]);
+
+impl<T: Scalar, const L: usize> Lanes<T, L> {
+    /// All zero.
+    pub(crate) const NONE: Self = Lanes([T::ZERO; L]);
+
+    #[inline(always)]
+    pub(crate) fn map(self, f: impl Fn(T) -> T) -> Self {
         let mut out = self;
-        for (a, &b) in out.0.iter_mut().zip(&other.0) {
-            *a = f(*a, b);
+        for lane in 0..L {
+            out.0[lane] = f(self.0[lane]);
         }
         out
     }
 
     #[inline(always)]
-    pub(crate) fn max(self, other: Lanes<T>) -> Lanes<T> {
-        self.zip(other, T::max)
-    }
-
-    #[inline(always)]
-    pub(crate) fn exp(self) -> Lanes<T> {
-        self.map(T::exp)
+    pub(crate) fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
+        let mut out = self;
+        for lane in 0..L {
+            out.0[lane] = f(self.0[lane], other.0[lane]);
+        }
+        out
     }
 }
 
 macro_rules! operator {
     ($trait:ident, $method:ident) => {
-        impl<T: Scalar> $trait for Lanes<T> {
-            type Output = Lanes<T>;
+        impl<T: Scalar, const L: usize> $trait for Lanes<T, L> {
+            type Output = Self;
             #[inline(always)]
-            fn $method(self, other: Lanes<T>) -> Lanes<T> {
+            fn $method(self, other: Self) -> Self {
                 self.zip(other, $trait::$method)
             }
         }
@@ -59,19 +139,31 @@ macro_rules! operator {
 operator!(Add, add);
 operator!(Sub, sub);
 operator!(Mul, mul);
-operator!(Div, div);
 
-impl<T: Scalar> Neg for Lanes<T> {
-    type Output = Lanes<T>;
+impl<T: Scalar, const L: usize> AddAssign for Lanes<T, L> {
     #[inline(always)]
-    fn neg(self) -> Lanes<T> {
-        self.map(T::neg)
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
     }
 }
 
-impl<T: Scalar> AddAssign for Lanes<T> {
-    #[inline(always)]
-    fn add_assign(&mut self, other: Lanes<T>) {
-        *self = *self + other;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elementary_functions_are_close_to_the_library_s() {
+        for step in 0..=10_000 {
+            let x = f64::from(step) / 10_000.0;
+            assert!((x.ln_1p_unit() - x.ln_1p()).abs() < 4e-16, "ln(1 + {x})");
+            assert!((f64::from((x as f32).ln_1p_unit()) - x.ln_1p()).abs() < 2e-7);
+            let y = -x * 90.0;
+            let exact = y.exp();
+            assert!((y.exp_downwards() - exact).abs() <= 2e-15 * exact, "exp({y})");
+            let narrow = f64::from((y as f32).exp_downwards());
+            assert!((narrow - f64::from(y as f32).exp()).abs() <= 4e-7 * exact + 2e-35);
+        }
+        assert_eq!(f32::NEG_INFINITY.exp_downwards(), 0.0);
+        assert_eq!(f64::NEG_INFINITY.exp_downwards(), 0.0);
     }
 }

@@ -13,9 +13,11 @@
 //! products of C × A a row. Else every cell is computed: O(C · A) functions. Any finite score is
 //! safe: `l` is a log-sum-exp of two terms.
 
+use multiversion::multiversion;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayViewMut2};
 
+use super::lanes::Elementary;
 use super::{Answers, Block, Evidence, LabelSet, Number, Scalar, Unfit};
 use crate::graph::LabelId;
 use crate::model::{Model, Relation};
@@ -177,17 +179,17 @@ impl Star {
         let mut level = vec![Array2::<T>::zeros((rows, a_count)); kinds];
         let mut given = vec![Array2::<T>::zeros((rows, a_count)); kinds];
         let mut base = vec![0.0f64; rows];
+        let mut own = vec![T::ZERO; a_count];
         for row in 0..rows {
             let scores = block.row(row);
-            for (at, id) in self.attributes.iter().enumerate() {
-                let score = scores[id.index()] + T::from_f64(self.bias[id.index()]);
-                for (kind, &[off, on]) in self.kinds.iter().enumerate() {
-                    let (l, p) = cell(score, T::from_f64(off), T::from_f64(on));
-                    level[kind][(row, at)] = l;
-                    given[kind][(row, at)] = p;
-                }
-                base[row] += level[0][(row, at)].to_f64();
+            for (own, id) in own.iter_mut().zip(&self.attributes) {
+                *own = scores[id.index()] + T::from_f64(self.bias[id.index()]);
             }
+            for (kind, &[off, on]) in self.kinds.iter().enumerate() {
+                let (level, given) = (row_of(&mut level[kind], row), row_of(&mut given[kind], row));
+                cells(&own, T::from_f64(off), T::from_f64(on), level, given);
+            }
+            base[row] = row_of(&mut level[0], row).iter().map(|l| l.to_f64()).sum();
         }
         let (first, rest) = level.split_at_mut(1);
         let mut logits = Array2::<T>::zeros((rows, c_count));
@@ -210,7 +212,7 @@ impl Star {
                 *logit += scores[id.index()] + own;
                 most = Scalar::max(most, *logit);
             }
-            let total = softmax(logits.row_mut(row).as_slice_mut().unwrap_or(&mut []), most);
+            let total = softmax_fast(row_of(&mut logits, row), most);
             answers.log_partition[row] = if total > 0.0 {
                 self.constant + base[row] + most.to_f64() + total.ln()
             } else {
@@ -420,6 +422,48 @@ fn kinds(costs: &[[f64; 2]]) -> (Vec<[f64; 2]>, Vec<u32>) {
         kinds.push([0.0, 0.0]);
     }
     (kinds, kind_of)
+}
+
+/// A row of a matrix, which is in standard layout.
+fn row_of<T>(matrix: &mut Array2<T>, row: usize) -> &mut [T] {
+    let width = matrix.ncols();
+    let all = matrix.as_slice_mut().unwrap_or(&mut []);
+    &mut all[row * width..(row + 1) * width]
+}
+
+/// [`cell`] for all attributes of a row and one kind, in vectors.
+#[multiversion(targets = "simd")]
+fn cells<T: Elementary>(scores: &[T], off: T, on: T, level: &mut [T], given: &mut [T]) {
+    for ((&score, level), given) in scores.iter().zip(level).zip(given) {
+        let (a, b) = (-off, score - on);
+        let off_wins = a > b;
+        let high = if off_wins { a } else { b };
+        let small = (if off_wins { b - a } else { a - b }).exp_downwards();
+        let share = T::ONE / (T::ONE + small);
+        *level = high + small.ln_1p_unit();
+        *given = if off_wins { small * share } else { share };
+    }
+}
+
+/// [`softmax`] in vectors.
+#[multiversion(targets = "simd")]
+fn softmax_fast<T: Elementary>(weights: &mut [T], most: T) -> f64 {
+    // Sixteen sums side by side, whatever the width of the vectors: the order of additions, and so
+    // the result, is the same on every machine.
+    let mut sums = [T::ZERO; 16];
+    let shift = if most > T::NEG_INFINITY { most } else { T::ZERO };
+    for chunk in weights.chunks_mut(16) {
+        for (weight, sum) in chunk.iter_mut().zip(&mut sums) {
+            *weight = (*weight - shift).exp_downwards();
+            *sum += *weight;
+        }
+    }
+    let total: T = sums.into_iter().sum();
+    let scale = if total > T::ZERO { T::ONE / total } else { T::ZERO };
+    for weight in weights.iter_mut() {
+        *weight *= scale;
+    }
+    total.to_f64()
 }
 
 /// `log(exp(−off) + exp(score − on))` and the share of the second term.

@@ -5,10 +5,17 @@
 //! and rows run side by side in lanes. A row costs O(labels on, summed over states); scores are
 //! only ever added and compared before the softmax, so any finite score is safe.
 
-use super::lanes::{LANES, Lanes};
+use multiversion::multiversion;
+
+use super::lanes::Elementary;
 use super::{Answers, Block, Budget, Evidence, LabelSet, Scalar, Unfit};
 use crate::graph::LabelId;
 use crate::model::{Model, Relation};
+
+/// How many rows run side by side.
+const LANES: usize = 16;
+
+type Lanes<T> = super::lanes::Lanes<T, LANES>;
 
 /// The legal states of a model.
 #[derive(Debug)]
@@ -97,32 +104,18 @@ impl States {
         (4 * (self.on.len() + self.start.len()) + 8 * LANES * self.len()) as u64
     }
 
-    pub(crate) fn run<T: Scalar>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
-        let mut weights = vec![Lanes::<T>::ZERO; self.len()];
-        let mut scores = vec![Lanes::<T>::ZERO; self.labels];
-        let mut marginals = vec![Lanes::<T>::ZERO; self.labels];
+    pub(crate) fn run<T: Elementary>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
+        let mut weights = vec![Lanes::<T>::NONE; self.len()];
+        let mut scores = vec![Lanes::<T>::NONE; self.labels];
+        let mut marginals = vec![Lanes::<T>::NONE; self.labels];
         for first in (0..block.rows()).step_by(LANES) {
             let rows = first..(first + LANES).min(block.rows());
             self.load(block, rows.clone(), &mut scores);
-            self.sums(&scores, &mut weights);
+            sums(&self.start, &self.on, &scores, &mut weights);
             self.mask_evidence(block, rows.clone(), &mut weights);
-            let mut most = Lanes::splat(T::NEG_INFINITY);
-            weights.iter().for_each(|weight| most = most.max(*weight));
-            // A row without a state keeps weights of minus infinity: shift it by nothing.
-            let shift = most.map(|m| if m.is_finite() { m } else { T::ZERO });
-            let mut total = Lanes::ZERO;
-            for weight in &mut weights {
-                *weight = (*weight - shift).exp();
-                total += *weight;
-            }
-            let scale = total.map(|t| if t > T::ZERO { T::ONE / t } else { T::ZERO });
-            marginals.fill(Lanes::ZERO);
-            for (state, weight) in weights.iter_mut().enumerate() {
-                *weight = *weight * scale;
-                for &label in self.labels_on(state) {
-                    marginals[label as usize] += *weight;
-                }
-            }
+            let (most, total) = softmax(&mut weights);
+            marginals.fill(Lanes::NONE);
+            shares(&self.start, &self.on, &weights, &mut marginals);
             for (lane, row) in rows.enumerate() {
                 let mass = total.0[lane].to_f64();
                 answers.error[row] = 0.0;
@@ -155,16 +148,6 @@ impl States {
             for ((out, &score), &bias) in scores.iter_mut().zip(block.row(row)).zip(&self.bias) {
                 out.0[lane] = score + T::from_f64(bias);
             }
-        }
-    }
-
-    fn sums<T: Scalar>(&self, scores: &[Lanes<T>], weights: &mut [Lanes<T>]) {
-        for (state, weight) in weights.iter_mut().enumerate() {
-            let mut sum = Lanes::ZERO;
-            for &label in self.labels_on(state) {
-                sum += scores[label as usize];
-            }
-            *weight = sum;
         }
     }
 
@@ -202,10 +185,10 @@ impl States {
     /// The log-weights of the states of one row.
     fn row_weights(&self, block: &Block<'_, f64>, row: usize) -> Vec<f64> {
         let block = block.slice(row..row + 1);
-        let mut scores = vec![Lanes::<f64>::ZERO; self.labels];
-        let mut weights = vec![Lanes::<f64>::ZERO; self.len()];
+        let mut scores = vec![Lanes::<f64>::NONE; self.labels];
+        let mut weights = vec![Lanes::<f64>::NONE; self.len()];
         self.load(&block, 0..1, &mut scores);
-        self.sums(&scores, &mut weights);
+        sums(&self.start, &self.on, &scores, &mut weights);
         self.mask_evidence(&block, 0..1, &mut weights);
         weights.iter().map(|weight| self.base + weight.0[0]).collect()
     }
@@ -236,5 +219,48 @@ impl States {
         let mut flags = vec![false; self.labels];
         self.labels_on(state).iter().for_each(|&label| flags[label as usize] = true);
         flags
+    }
+}
+
+/// The score of each state: the sum over the labels that are on.
+#[multiversion(targets = "simd")]
+fn sums<T: Scalar>(start: &[u32], on: &[u32], scores: &[Lanes<T>], weights: &mut [Lanes<T>]) {
+    for (weight, range) in weights.iter_mut().zip(start.windows(2)) {
+        let mut sum = Lanes::NONE;
+        for &label in &on[range[0] as usize..range[1] as usize] {
+            sum += scores[label as usize];
+        }
+        *weight = sum;
+    }
+}
+
+/// Turns scores into probabilities; returns the largest score and the sum relative to it.
+#[multiversion(targets = "simd")]
+fn softmax<T: Elementary>(weights: &mut [Lanes<T>]) -> (Lanes<T>, Lanes<T>) {
+    let mut most = Lanes::NONE.map(|_| T::NEG_INFINITY);
+    for weight in weights.iter() {
+        most = most.zip(*weight, |a, b| if a > b { a } else { b });
+    }
+    // A row without a state keeps scores of minus infinity: shift it by nothing.
+    let shift = most.map(|m| if m > T::NEG_INFINITY { m } else { T::ZERO });
+    let mut total = Lanes::NONE;
+    for weight in weights.iter_mut() {
+        *weight = (*weight - shift).map(T::exp_downwards);
+        total += *weight;
+    }
+    let scale = total.map(|t| if t > T::ZERO { T::ONE / t } else { T::ZERO });
+    for weight in weights.iter_mut() {
+        *weight = *weight * scale;
+    }
+    (most, total)
+}
+
+/// Adds the probability of each state to the labels that are on in it.
+#[multiversion(targets = "simd")]
+fn shares<T: Scalar>(start: &[u32], on: &[u32], weights: &[Lanes<T>], marginals: &mut [Lanes<T>]) {
+    for (weight, range) in weights.iter().zip(start.windows(2)) {
+        for &label in &on[range[0] as usize..range[1] as usize] {
+            marginals[label as usize] += *weight;
+        }
     }
 }

@@ -81,11 +81,9 @@ impl LegalStates<'_> {
             let label = self.label(self.pending.len());
             let may = self.may_be_on(label);
             self.pending.push(may);
-            if self.can_complete() {
+            // A label that must be off takes nothing away: what was possible still is.
+            if !may || self.can_complete() {
                 continue;
-            }
-            if !may {
-                return false;
             }
             self.turn_last_on();
             if !self.can_complete() {

@@ -1,13 +1,11 @@
-//! Rows side by side: one vector register holds the same quantity of 16 (`f32`) or 8 (`f64`) rows.
-//!
-//! The operations are loops over arrays of constant length, which the compiler turns into vector
-//! instructions of whatever width the caller was compiled for; hence `inline(always)` everywhere.
+//! Weights of 16 (`f32`) or 8 (`f64`) rows side by side as numbers of the recursion.
 
 use super::number::Number;
-use crate::infer::Scalar;
+use crate::infer::lanes::Elementary;
+pub(super) use crate::infer::lanes::Lanes;
 
 /// A number type of the linear-domain recursion.
-pub(super) trait Real: Scalar {
+pub(super) trait Real: Elementary {
     /// Exponents beyond ±this are left to the log-domain recursion: e^−LIMIT is a normal number.
     const LIMIT: Self;
     /// The same as a double.
@@ -17,8 +15,6 @@ pub(super) trait Real: Scalar {
     /// How much mass may sit where a weight was clamped.
     const CLAMPED: Self;
     fn absolute(self) -> Self;
-    /// e to a power in `[−LIMIT, 0]`, to 2 units in the last place, without a call or a branch.
-    fn exp_negative(self) -> Self;
     /// A power of two 2⁻ᵉ that brings a positive number into [1, 2), and e.
     fn power_of_two(self) -> (Self, i32);
 }
@@ -32,20 +28,6 @@ impl Real for f32 {
     #[inline(always)]
     fn absolute(self) -> f32 {
         f32::from_bits(self.to_bits() & 0x7fff_ffff)
-    }
-
-    #[inline(always)]
-    fn exp_negative(self) -> f32 {
-        // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
-        const ROUND: f32 = 12_582_912.0;
-        let shifted = self * std::f32::consts::LOG2_E + ROUND;
-        let n = shifted - ROUND;
-        let r = (self - n * 0.693_359_4) - n * -2.121_944_4e-4;
-        let mut p = 1.0 / 5040.0;
-        for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
-            p = p * r + c;
-        }
-        p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
     }
 
     #[inline(always)]
@@ -67,62 +49,9 @@ impl Real for f64 {
     }
 
     #[inline(always)]
-    fn exp_negative(self) -> f64 {
-        const ROUND: f64 = 6_755_399_441_055_744.0;
-        const TERMS: [f64; 13] = [
-            1.0 / 479_001_600.0,
-            1.0 / 39_916_800.0,
-            1.0 / 3_628_800.0,
-            1.0 / 362_880.0,
-            1.0 / 40_320.0,
-            1.0 / 5040.0,
-            1.0 / 720.0,
-            1.0 / 120.0,
-            1.0 / 24.0,
-            1.0 / 6.0,
-            0.5,
-            1.0,
-            1.0,
-        ];
-        let shifted = self * std::f64::consts::LOG2_E + ROUND;
-        let n = shifted - ROUND;
-        let r = (self - n * 0.693_147_180_369_123_8) - n * 1.908_214_929_270_587_7e-10;
-        let mut p = 1.0 / 6_227_020_800.0;
-        for c in TERMS {
-            p = p * r + c;
-        }
-        p * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
-    }
-
-    #[inline(always)]
     fn power_of_two(self) -> (f64, i32) {
         let exponent = ((self.to_bits() >> 52) as i64).min(2045);
         (f64::from_bits(((2046 - exponent) as u64) << 52), exponent as i32 - 1023)
-    }
-}
-
-/// The same quantity of `L` rows.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
-pub(super) struct Lanes<T, const L: usize>(pub(super) [T; L]);
-
-impl<T: Real, const L: usize> Lanes<T, L> {
-    #[inline(always)]
-    pub(super) fn map(self, f: impl Fn(T) -> T) -> Self {
-        let mut out = self;
-        for lane in 0..L {
-            out.0[lane] = f(self.0[lane]);
-        }
-        out
-    }
-
-    #[inline(always)]
-    pub(super) fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
-        let mut out = self;
-        for lane in 0..L {
-            out.0[lane] = f(self.0[lane], other.0[lane]);
-        }
-        out
     }
 }
 

@@ -98,7 +98,7 @@ fn soft_hierarchy_with_hard_exclusion() {
         let zeros = vec![0.0; model.len()];
         let block = Block::new(model.len(), &zeros);
         let best = junction.best(&block, 0, 1);
-        let sample = junction.sample(&block, 0, &mut || 0.5).expect("possible");
+        let sample = junction.sampler(&block, 0).expect("possible").draw(&mut || 0.5);
         assert!(model.log_weight(&zeros, &sample) <= best[0].log_weight + 1e-9);
     }
 }

@@ -188,7 +188,7 @@ fn up_any<N: Number>(tables: &Tables, bag: &Bag, inputs: &[N], out: &mut [N]) ->
 }
 
 /// The pass from the leaves. The weights of the label variables are in the table.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2+fma"))]
+#[multiversion(targets = "simd")]
 pub(super) fn up<N: Number>(tables: &Tables, scratch: &mut Scratch<N>) {
     for (b, bag) in tables.bags.iter().enumerate() {
         let (inputs, rest) = scratch.up.split_at_mut(bag.out);
@@ -314,7 +314,7 @@ fn down_any<N: Number>(
 }
 
 /// The pass from the roots, after [`up`]. Fills the cells when `sums` are wanted.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx2+fma"))]
+#[multiversion(targets = "simd")]
 pub(super) fn down<N: Number>(tables: &Tables, scratch: &mut Scratch<N>, sums: bool) {
     scratch.down.fill(N::ZERO);
     scratch.cells.fill(N::ZERO);

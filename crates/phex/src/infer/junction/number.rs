@@ -161,7 +161,9 @@ macro_rules! lanes {
                 }
             }
             fn set_exp(&mut self, lane: usize, logarithm: f64) {
-                self.0[lane] = if logarithm == 0.0 { 1.0 } else { (logarithm as $type).exp() };
+                let weight = if logarithm == 0.0 { 1.0 } else { (logarithm as $type).exp() };
+                // A subnormal weight has few digits: as zero it is noticed where it matters.
+                self.0[lane] = if weight < $type::MIN_POSITIVE { 0.0 } else { weight };
             }
             #[inline(always)]
             fn lane(&self, lane: usize) -> (f64, i64) {

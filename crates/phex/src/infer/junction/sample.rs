@@ -32,16 +32,6 @@ impl Junction {
         let possible = scratch.log_partition(&self.tables, 0) > f64::NEG_INFINITY;
         possible.then_some(Sampler { junction: self, row: filled, up: scratch.up })
     }
-
-    /// One sample of a row; `uniform` draws from `[0, 1)`.
-    pub(crate) fn sample(
-        &self,
-        block: &Block<'_, f64>,
-        row: usize,
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Option<Vec<bool>> {
-        self.sampler(block, row).map(|sampler| sampler.draw(uniform))
-    }
 }
 
 impl Sampler<'_> {

@@ -157,8 +157,12 @@ impl Tables {
         }
         let mut logarithm = vec![0.0; interned.len()];
         interned.iter().for_each(|(&bits, &at)| logarithm[at as usize] = f64::from_bits(bits));
-        let double: Vec<f64> = logarithm.iter().map(|ln: &f64| ln.exp()).collect();
-        let single = double.iter().map(|&weight| weight as f32).collect();
+        // Subnormal weights have few digits: as zero they are noticed where they matter.
+        let normal = |least: f64, weight: f64| if weight < least { 0.0 } else { weight };
+        let exact = logarithm.iter().map(|ln: &f64| ln.exp());
+        let double: Vec<f64> = exact.map(|weight| normal(f64::MIN_POSITIVE, weight)).collect();
+        let least = f64::from(f32::MIN_POSITIVE);
+        let single = double.iter().map(|&weight| normal(least, weight) as f32).collect();
         let wide = logarithm.iter().map(|&ln| Wide::exp(ln)).collect();
         tables.weights = Weights { logarithm, double, single, wide };
         tables.questions(network, states, &places, &number);

@@ -225,7 +225,7 @@ fn samples_follow_the_distribution() {
         let block = Block::new(5, &values);
         let junction = compile(&model, seed);
         let Some(sampler) = junction.sampler(&block, 0) else {
-            assert!(junction.sample(&block, 0, &mut || 0.5).is_none());
+            assert!(junction.sampler(&block, 0).is_none());
             continue;
         };
         let draws = 20_000;
