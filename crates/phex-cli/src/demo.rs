@@ -2,6 +2,8 @@
 
 use anyhow::Context as _;
 use phex::graph::closure::Logic;
+use phex::infer::{Block, Engine, Options, Want};
+use phex::model::Model;
 use phex_io::{Format, ReadOptions};
 
 use crate::args::DemoCommand;
@@ -28,6 +30,9 @@ pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
     output::text(&format!("{count} of {all} label sets are legal\n"))?;
     draw(&graph, &folder.join("animals.svg"))?;
 
+    heading("Scores of a classifier, made consistent")?;
+    infer(graph)?;
+
     heading("The same with mistakes (examples/animals-broken.toml)")?;
     let broken = read(BROKEN, "animals-broken.toml")?;
     output::text(&broken.check().to_text(true))?;
@@ -35,6 +40,34 @@ pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
     let repaired = BROKEN.replace("wolff", "wolf").replace("q = 1.5", "q = 0.5");
     draw(&read(&repaired, "animals-broken.toml")?.build()?, &folder.join("animals-broken.svg"))?;
     Ok(Outcome::Fine)
+}
+
+/// What an undecided classifier says of one picture, before and after the relations.
+fn infer(graph: phex::graph::RelationGraph) -> anyhow::Result<()> {
+    let engine = Engine::compile(Model::new(&graph)?, &Options::default())?;
+    let given = [("dog", 1.1), ("cat", 0.9), ("husky", 0.7), ("furry", 0.2), ("animal", -0.4)];
+    let score = |name: &String| {
+        let found = given.iter().find(|(label, _)| label == name);
+        found.map_or(-2.0, |(_, score)| *score)
+    };
+    let scores: Vec<f64> = engine.model().names().iter().map(score).collect();
+    let block = Block::new(scores.len(), &scores);
+    let posterior = engine.run(&block, Want::default())?;
+    let plan = engine.plan();
+    output::text(&format!("engine {}: {}\n\n", plan.method, plan.why))?;
+    output::text("label      score  alone  with relations\n")?;
+    for ((name, score), p) in engine.model().names().iter().zip(&scores).zip(posterior.row(0)) {
+        let alone = 1.0 / (1.0 + (-score).exp());
+        output::text(&format!("{name:<10} {score:>5.1}  {alone:.3}  {p:.3}\n"))?;
+    }
+    output::text("\nmost probable label sets\n")?;
+    for set in engine.best(&block, 0, 3)? {
+        let labels = engine.model().names().iter().zip(&set.on).filter(|(_, on)| **on);
+        let labels: Vec<&str> = labels.map(|(name, _)| name.as_str()).collect();
+        let probability = (set.log_weight - posterior.log_partition[0]).exp();
+        output::text(&format!("{probability:.3}  {}\n", labels.join(", ")))?;
+    }
+    Ok(())
 }
 
 fn heading(text: &str) -> anyhow::Result<()> {

@@ -115,17 +115,20 @@ impl Brute {
         weights.into_iter().map(set).collect()
     }
 
-    /// A state drawn from the distribution of one row; `uniform` is in `[0, 1)`.
+    /// States drawn from the distribution of one row; `uniform` is in `[0, 1)`.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,
         row: usize,
+        count: usize,
         uniform: &mut dyn FnMut() -> f64,
-    ) -> Option<Vec<bool>> {
+    ) -> Vec<Vec<bool>> {
         let weights = self.weights(block, row);
         let log_weights: Vec<f64> = weights.iter().map(|w| w.1).collect();
-        let chosen = super::draw(&log_weights, uniform)?;
-        let bits = self.states[weights[chosen].0].0;
-        Some((0..self.labels).map(|label| bits >> label & 1 == 1).collect())
+        let flags = |at: usize| {
+            let bits = self.states[weights[at].0].0;
+            (0..self.labels).map(|label| bits >> label & 1 == 1).collect()
+        };
+        (0..count).map_while(|_| super::draw(&log_weights, uniform).map(flags)).collect()
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum Kernel {
     States(States),
     Star(Star),
     /// The junction tree of the same model answers for best sets and samples; made when asked.
-    Family(Box<Family>, OnceLock<Result<Junction, Unfit>>),
+    Family(Box<Family>, Box<OnceLock<Result<Junction, Unfit>>>),
     Count(Count),
     Junction(Box<Junction>),
     Subsets(Subsets),
@@ -29,7 +29,7 @@ pub(super) enum Kernel {
 
 impl Kernel {
     pub(super) fn family(family: Family) -> Kernel {
-        Kernel::Family(Box::new(family), OnceLock::new())
+        Kernel::Family(Box::new(family), Box::default())
     }
 
     pub(super) fn junction(junction: Junction) -> Kernel {
@@ -154,19 +154,15 @@ impl Kernel {
         count: usize,
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Vec<Vec<bool>>, Error> {
-        let one_by_one = |draw: &mut dyn FnMut(&mut dyn FnMut() -> f64) -> Option<Vec<bool>>,
-                          uniform: &mut dyn FnMut() -> f64| {
-            (0..count).map_while(|_| draw(uniform)).collect()
-        };
         let from_tree =
             |tree: &Junction, uniform: &mut dyn FnMut() -> f64| match tree.sampler(block, row) {
                 Some(sampler) => (0..count).map(|_| sampler.draw(uniform)).collect(),
                 None => Vec::new(),
             };
         Ok(match self {
-            Kernel::Brute(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
-            Kernel::States(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
-            Kernel::Star(kernel) => one_by_one(&mut |u| kernel.sample(block, row, u), uniform),
+            Kernel::Brute(kernel) => kernel.sample(block, row, count, uniform),
+            Kernel::States(kernel) => kernel.sample(block, row, count, uniform),
+            Kernel::Star(kernel) => kernel.sample(block, row, count, uniform),
             Kernel::Family(_, tree) => from_tree(junction_of(model, tree)?, uniform),
             Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
             Kernel::Junction(kernel) => from_tree(kernel, uniform),

@@ -76,9 +76,9 @@ impl Star {
                 }
                 continue;
             }
-            let pair = match labels.as_slice() {
-                &[x, y] if inside == 1 && class_of[x.index()].is_some() => Some((x, y)),
-                &[x, y] if inside == 1 => Some((y, x)),
+            let pair = match *labels.as_slice() {
+                [x, y] if inside == 1 && class_of[x.index()].is_some() => Some((x, y)),
+                [x, y] if inside == 1 => Some((y, x)),
                 _ => None,
             };
             let Some((class, attribute)) = pair else {
@@ -180,7 +180,7 @@ impl Star {
         let mut given = vec![Array2::<T>::zeros((rows, a_count)); kinds];
         let mut base = vec![0.0f64; rows];
         let mut own = vec![T::ZERO; a_count];
-        for row in 0..rows {
+        for (row, base) in base.iter_mut().enumerate() {
             let scores = block.row(row);
             for (own, id) in own.iter_mut().zip(&self.attributes) {
                 *own = scores[id.index()] + T::from_f64(self.bias[id.index()]);
@@ -189,7 +189,7 @@ impl Star {
                 let (level, given) = (row_of(&mut level[kind], row), row_of(&mut given[kind], row));
                 cells(&own, T::from_f64(off), T::from_f64(on), level, given);
             }
-            base[row] = row_of(&mut level[0], row).iter().map(|l| l.to_f64()).sum();
+            *base = row_of(&mut level[0], row).iter().map(|l| l.to_f64()).sum();
         }
         let (first, rest) = level.split_at_mut(1);
         let mut logits = Array2::<T>::zeros((rows, c_count));
@@ -385,38 +385,42 @@ impl Star {
         all
     }
 
-    /// A label set drawn from the distribution of one row.
+    /// Label sets drawn from the distribution of one row.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,
         row: usize,
+        count: usize,
         uniform: &mut dyn FnMut() -> f64,
-    ) -> Option<Vec<bool>> {
+    ) -> Vec<Vec<bool>> {
         let scores: Vec<f64> = block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
         let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
-        let c = super::draw(&self.class_weights(&scores, &known), uniform)?;
-        let mut on = vec![false; self.labels];
-        on[self.classes[c].index()] = true;
-        for (a, id) in self.attributes.iter().enumerate() {
-            on[id.index()] = uniform() < self.given(c, a, &scores, &known).1;
-        }
-        Some(on)
+        let weights = self.class_weights(&scores, &known);
+        let draw = |_| {
+            let c = super::draw(&weights, uniform)?;
+            let mut on = vec![false; self.labels];
+            on[self.classes[c].index()] = true;
+            for (a, id) in self.attributes.iter().enumerate() {
+                on[id.index()] = uniform() < self.given(c, a, &scores, &known).1;
+            }
+            Some(on)
+        };
+        (0..count).map_while(draw).collect()
     }
 }
 
-/// The distinct costs, the most frequent first, and the kind of each cell.
+/// The distinct costs and the kind of each cell.
 fn kinds(costs: &[[f64; 2]]) -> (Vec<[f64; 2]>, Vec<u32>) {
-    let mut index: std::collections::HashMap<[u64; 2], (u32, usize)> = Default::default();
+    let mut index: std::collections::HashMap<[u64; 2], u32> = Default::default();
     let mut kinds = Vec::new();
     let mut kind_of = Vec::with_capacity(costs.len());
     for &cost in costs {
         let key = cost.map(f64::to_bits);
-        let entry = index.entry(key).or_insert_with(|| {
+        let kind = *index.entry(key).or_insert_with(|| {
             kinds.push(cost);
-            (kinds.len() as u32 - 1, 0)
+            kinds.len() as u32 - 1
         });
-        entry.1 += 1;
-        kind_of.push(entry.0);
+        kind_of.push(kind);
     }
     if kinds.is_empty() {
         kinds.push([0.0, 0.0]);

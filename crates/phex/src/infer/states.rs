@@ -204,15 +204,17 @@ impl States {
         order.into_iter().map(set).collect()
     }
 
-    /// A state drawn from the distribution of one row.
+    /// States drawn from the distribution of one row.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,
         row: usize,
+        count: usize,
         uniform: &mut dyn FnMut() -> f64,
-    ) -> Option<Vec<bool>> {
+    ) -> Vec<Vec<bool>> {
         let weights = self.row_weights(block, row);
-        super::draw(&weights, uniform).map(|state| self.as_flags(state))
+        let draw = |_| super::draw(&weights, uniform).map(|state| self.as_flags(state));
+        (0..count).map_while(draw).collect()
     }
 
     fn as_flags(&self, state: usize) -> Vec<bool> {

@@ -20,6 +20,9 @@ use crate::model::{Model, Relation};
 /// Sizes stop growing when the rest is certified to be below this.
 const GOOD: f64 = 1e-9;
 
+/// Takes a set of classes, the probability of each attribute given it, and its log-weight.
+type Visit<'v> = dyn FnMut(&[usize], &[f64], f64) + 'v;
+
 /// Classes, attributes and their costs.
 #[derive(Debug)]
 pub(crate) struct Subsets {
@@ -151,7 +154,7 @@ impl Subsets {
 
     /// Lists sets by size with their log-weights and the probability of each attribute; returns a
     /// bound on the log-weight of the sets that are not listed.
-    fn list(&self, row: &RowScores, visit: &mut dyn FnMut(&[usize], &[f64], f64)) -> f64 {
+    fn list(&self, row: &RowScores, visit: &mut Visit<'_>) -> f64 {
         let open: Vec<usize> =
             (0..self.classes.len()).filter(|&c| row.class_known[c] == Evidence::Unknown).collect();
         let log_sum = log_sum_exp(open.iter().map(|&c| row.class[c]));
@@ -358,7 +361,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Visits every way to add `more` of the open classes.
-    fn sets(&mut self, open: &[usize], more: usize, visit: &mut dyn FnMut(&[usize], &[f64], f64)) {
+    fn sets(&mut self, open: &[usize], more: usize, visit: &mut Visit<'_>) {
         if more == 0 {
             let top = self.weights.len() - 1;
             let mut log_weight = self.log_weight[top] - self.row.base;
@@ -507,6 +510,13 @@ fn sides(model: &Model) -> Result<Vec<bool>, String> {
         if !allowed {
             return Err(format!("a relation of `{}` is not bipartite", name(labels[0].index())));
         }
+    }
+    let joins = |relation: &Relation| {
+        let labels = relation.labels();
+        labels.iter().any(|id| is_attribute[id.index()])
+    };
+    if !model.relations().iter().any(joins) {
+        return Err(String::from("no relation is of a class and an attribute"));
     }
     Ok(is_attribute)
 }
