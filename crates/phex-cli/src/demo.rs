@@ -45,7 +45,16 @@ pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
 /// What an undecided classifier says of one picture, before and after the relations.
 fn infer(graph: phex::graph::RelationGraph) -> anyhow::Result<()> {
     let engine = Engine::compile(Model::new(&graph)?, &Options::default())?;
-    let given = [("dog", 1.1), ("cat", 0.9), ("husky", 0.7), ("furry", 0.2), ("animal", -0.4)];
+    let given = [
+        ("dog", 2.4),
+        ("cat", 1.8),
+        ("husky", 1.0),
+        ("mammal", 0.5),
+        ("animal", -0.4),
+        ("furry", 0.2),
+        ("indoors", 0.9),
+        ("outdoors", -0.3),
+    ];
     let score = |name: &String| {
         let found = given.iter().find(|(label, _)| label == name);
         found.map_or(-2.0, |(_, score)| *score)
