@@ -37,6 +37,9 @@ struct Row {
     compile_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     states: Option<u64>,
+    /// Against the exact marginals, the mean over rows and labels, and the largest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<(f64, f64)>,
     /// How much faster than 20 iterations of loopy belief propagation on the same rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     times_lbp: Option<f64>,
@@ -111,6 +114,7 @@ impl Bench {
                 median,
                 compile_seconds,
                 states: engine.plan().states,
+                error: None,
                 times_lbp: lbp.map(|lbp| lbp / microseconds),
             };
             self.print(row);
@@ -120,8 +124,10 @@ impl Bench {
 
     fn print(&mut self, row: Row) {
         let ratio = row.times_lbp.map(|ratio| format!("{ratio:.1}")).unwrap_or_default();
+        let error =
+            row.error.map(|(mean, most)| format!("{mean:.3} / {most:.2}")).unwrap_or_default();
         println!(
-            "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {:.2} | {ratio} |",
+            "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {:.2} | {ratio} | {error} |",
             row.case,
             row.method,
             row.number,
@@ -138,8 +144,10 @@ impl Bench {
 pub(crate) fn run(command: &InferCommand) -> anyhow::Result<()> {
     // One core: the numbers are a row a core.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
-    println!("| case | method | number | labels | batch | µs a row | median | compile s | × LBP |");
-    println!("|---|---|---|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "| case | method | number | labels | batch | µs a row | median | compile s | × LBP | error of marginals, mean / largest |"
+    );
+    println!("|---|---|---|---:|---:|---:|---:|---:|---:|---|");
     let mut bench = Bench { rows: Vec::new() };
     match imagenet_edges() {
         Some(edges) => imagenet(&mut bench, &edges, command.quick)?,
@@ -198,6 +206,13 @@ fn imagenet(bench: &mut Bench, edges: &[(String, String)], quick: bool) -> anyho
     let lbp = Lbp::new(&model)?;
     let data = scores::<f32>(4096 * model.len(), 1.0);
     let (microseconds, median) = time(4096, || drop(lbp.run(&data, 20)));
+    let exact = Engine::compile(model.clone(), &Options::default())?
+        .run(&Block::new(model.len(), &data), Want::default())?
+        .marginals;
+    let beliefs = lbp.run(&data, 20);
+    let errors = exact.iter().zip(&beliefs).map(|(a, b)| f64::from((a - b).abs()));
+    let mean = errors.clone().sum::<f64>() / exact.len() as f64;
+    let error = Some((mean, errors.fold(0.0, f64::max)));
     bench.print(Row {
         case: format!("tree, loopy BP 20 iterations, {} edges", lbp.edges()),
         method: String::from("lbp"),
@@ -208,6 +223,7 @@ fn imagenet(bench: &mut Bench, edges: &[(String, String)], quick: bool) -> anyho
         median,
         compile_seconds: 0.0,
         states: None,
+        error,
         times_lbp: Some(1.0),
     });
     let batches = [1, 64, 4096];
@@ -284,6 +300,7 @@ fn stars(bench: &mut Bench) -> anyhow::Result<()> {
             median,
             compile_seconds: 0.0,
             states: None,
+            error: None,
             times_lbp: None,
         });
     }

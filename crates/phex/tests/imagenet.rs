@@ -107,8 +107,7 @@ fn soft_and_hard_mixed_is_answered_with_consistent_groups() {
     let data = scores(n, 2);
     let posterior = engine.run(&Block::new(n, &data), Want::default()).unwrap();
     for row in 0..2 {
-        let group = &engine.model().one_of()[0].labels;
-        let sum: f64 = group.iter().map(|id| posterior.row(row)[id.index()]).sum();
+        let sum: f64 = posterior.group(row, &engine.model().one_of()[0]).iter().sum();
         assert!((sum - 1.0).abs() < 1e-9, "{sum}");
     }
 }

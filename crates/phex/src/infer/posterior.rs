@@ -1,5 +1,7 @@
 //! What inference answers.
 
+use crate::model::OneOfGroup;
+
 /// Which answers are wanted beside marginals and log-partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Want {
@@ -61,6 +63,15 @@ impl<T> Posterior<T> {
     /// The marginals of a row.
     pub fn row(&self, row: usize) -> &[T] {
         &self.marginals[row * self.labels..(row + 1) * self.labels]
+    }
+
+    /// The distribution of a row over a one-of group: the probabilities of its labels, which sum
+    /// to 1.
+    pub fn group(&self, row: usize, group: &OneOfGroup) -> Vec<T>
+    where
+        T: Copy,
+    {
+        group.labels.iter().map(|id| self.row(row)[id.index()]).collect()
     }
 
     /// The largest certified error of any row: 0 when all are exact.

@@ -17,6 +17,7 @@ use multiversion::multiversion;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayViewMut2};
 
+use super::k_best::{best_first, with_independent};
 use super::lanes::Elementary;
 use super::{Answers, Block, Evidence, LabelSet, Number, Scalar, Unfit};
 use crate::graph::LabelId;
@@ -341,8 +342,7 @@ impl Star {
         classes.iter().enumerate().map(sum).sum()
     }
 
-    /// The `k` best label sets of one row: the best of each class, and from each the next by
-    /// flipping attributes.
+    /// The `k` best label sets of one row.
     pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
         let scores: Vec<f64> = block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
         let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
@@ -352,36 +352,22 @@ impl Star {
             if alive[c] == f64::NEG_INFINITY {
                 continue;
             }
-            let mut weight = self.constant + scores[id.index()] - self.own[c];
             let mut on = vec![false; self.labels];
             on[id.index()] = true;
-            // The better state of each attribute, and what the other one loses.
-            let mut losses: Vec<(f64, LabelId)> = Vec::new();
-            for (a, attribute) in self.attributes.iter().enumerate() {
-                let [off_cost, on_cost] =
-                    self.kinds[self.kind_of[c * self.attributes.len() + a] as usize];
-                let (off, on_weight) = (-off_cost, scores[attribute.index()] - on_cost);
-                let (off, on_weight) = match known[attribute.index()] {
-                    Evidence::On => (f64::NEG_INFINITY, on_weight),
-                    Evidence::Off => (off, f64::NEG_INFINITY),
-                    Evidence::Unknown => (off, on_weight),
+            let log_weight = self.constant + scores[id.index()] - self.own[c];
+            let attributes = self.attributes.iter().enumerate().map(|(a, attribute)| {
+                let kind = self.kind_of[c * self.attributes.len() + a] as usize;
+                let [off, on] = self.kinds[kind];
+                let weights = match known[attribute.index()] {
+                    Evidence::On => [f64::NEG_INFINITY, scores[attribute.index()] - on],
+                    Evidence::Off => [-off, f64::NEG_INFINITY],
+                    Evidence::Unknown => [-off, scores[attribute.index()] - on],
                 };
-                on[attribute.index()] = on_weight > off;
-                weight += off.max(on_weight);
-                let loss = (on_weight - off).abs();
-                if loss < f64::INFINITY {
-                    losses.push((loss, *attribute));
-                }
-            }
-            losses.sort_by(|x, y| x.0.total_cmp(&y.0));
-            for (loss, flips) in cheapest_subsets(&losses, k) {
-                let mut on = on.clone();
-                flips.iter().for_each(|id: &LabelId| on[id.index()] = !on[id.index()]);
-                all.push(LabelSet { log_weight: weight - loss, on });
-            }
+                (*attribute, weights)
+            });
+            all.extend(with_independent(LabelSet { log_weight, on }, attributes, k));
         }
-        all.sort_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
-        all.truncate(k);
+        best_first(&mut all, k);
         all
     }
 
@@ -494,36 +480,4 @@ fn softmax<T: Scalar>(weights: &mut [T], most: T) -> f64 {
     }
     weights.iter_mut().for_each(|weight| *weight = *weight / total);
     total.to_f64()
-}
-
-/// The `k` subsets of least total loss, cheapest first; `losses` ascend.
-///
-/// The classic heap over "last index, sum": from a subset whose largest index is `i`, add `i + 1` or
-/// move `i` to `i + 1`.
-pub(super) fn cheapest_subsets(losses: &[(f64, LabelId)], k: usize) -> Vec<(f64, Vec<LabelId>)> {
-    let mut found = vec![(0.0, Vec::new())];
-    let mut open: Vec<(f64, Vec<usize>)> = Vec::new();
-    if !losses.is_empty() {
-        open.push((losses[0].0, vec![0]));
-    }
-    while found.len() < k {
-        let Some(best) = (0..open.len()).min_by(|&a, &b| open[a].0.total_cmp(&open[b].0)) else {
-            break;
-        };
-        let (loss, subset) = open.swap_remove(best);
-        if let Some(&last) = subset.last()
-            && last + 1 < losses.len()
-        {
-            let mut more = subset.clone();
-            more.push(last + 1);
-            open.push((loss + losses[last + 1].0, more));
-            let mut moved = subset.clone();
-            moved.pop();
-            moved.push(last + 1);
-            open.push((loss + losses[last + 1].0 - losses[last].0, moved));
-        }
-        found.push((loss, subset.iter().map(|&at| losses[at].1).collect()));
-    }
-    found.truncate(k);
-    found
 }

@@ -13,6 +13,7 @@
 //! budget is spent; every marginal is then within `rest / (found + rest)` of exact. A row costs
 //! O(sets · attributes); everything is kept in the log domain.
 
+use super::k_best::{best_first, with_independent};
 use super::{Answers, Block, Budget, Evidence, LabelSet, Scalar, Unfit};
 use crate::graph::LabelId;
 use crate::model::{Model, Relation};
@@ -200,30 +201,17 @@ impl Subsets {
             let mut on = vec![false; self.labels];
             set.iter().for_each(|&c| on[self.classes[c].index()] = true);
             let classes: f64 = set.iter().map(|&c| scores.class[c]).sum();
-            let mut weight = self.constant + classes - self.cost_between(set);
-            let mut losses = Vec::new();
-            for (a, id) in self.attributes.iter().enumerate() {
-                let [off, on_weight] = self.attribute_weights(&scores, set, a);
-                on[id.index()] = on_weight > off;
-                weight += off.max(on_weight);
-                if (on_weight - off).abs() < f64::INFINITY {
-                    losses.push(((on_weight - off).abs(), *id));
-                }
-            }
-            losses.sort_by(|x, y| x.0.total_cmp(&y.0));
-            for (loss, flips) in super::star::cheapest_subsets(&losses, k) {
-                let mut on = on.clone();
-                flips.iter().for_each(|id: &LabelId| on[id.index()] = !on[id.index()]);
-                all.push(LabelSet { log_weight: weight - loss, on });
-            }
+            let log_weight = self.constant + classes - self.cost_between(set);
+            let attributes = self.attributes.iter().enumerate();
+            let attributes =
+                attributes.map(|(a, id)| (*id, self.attribute_weights(&scores, set, a)));
+            all.extend(with_independent(LabelSet { log_weight, on }, attributes, k));
             // Keep the list short.
             if all.len() > 4 * k + 1000 {
-                all.sort_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
-                all.truncate(k);
+                best_first(&mut all, k);
             }
         });
-        all.sort_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
-        all.truncate(k);
+        best_first(&mut all, k);
         all
     }
 
