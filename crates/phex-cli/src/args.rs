@@ -198,10 +198,10 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_name = "NAME", default_value = "auto", env = "PHEX_METHOD")]
     pub(crate) method: Method,
     /// Most operations a row that an engine may take
-    #[arg(long, value_name = "OPERATIONS", env = "PHEX_BUDGET")]
+    #[arg(long, value_name = "OPERATIONS", env = "PHEX_BUDGET", value_parser = positive)]
     pub(crate) budget: Option<f64>,
     /// Most memory that an engine may take, in MiB
-    #[arg(long, value_name = "MIB", env = "PHEX_MEMORY")]
+    #[arg(long, value_name = "MIB", env = "PHEX_MEMORY", value_parser = positive)]
     pub(crate) memory: Option<f64>,
     /// For family and count: count at most this many labels of a family; errors are certified
     #[arg(long, value_name = "COUNT")]
@@ -257,6 +257,13 @@ pub(crate) struct MapCommand {
     /// How many label sets a row
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
     pub(crate) top: usize,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if number > 0.0 => Ok(number),
+        _ => Err(String::from("a number above 0 is needed")),
+    }
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

@@ -7,6 +7,7 @@ mod demo;
 mod graph;
 mod infer;
 mod input;
+mod interrupt;
 mod output;
 
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Findings) => ExitCode::from(1),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("phex: {error:#}");
+            eprintln!("phex: {}", output::message(&error));
             ExitCode::from(2)
         }
     }

@@ -27,6 +27,19 @@ pub(crate) fn summary<T: Serialize>(value: &T, data_on_stdout: bool) -> anyhow::
     Ok(())
 }
 
+/// An error with its causes; causes that it already tells are not repeated.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
+}
+
 /// Whether the reader of our output went away, as `head` does.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {

@@ -125,7 +125,10 @@ labels = ["/product", "/product/weapon"]
 labels = ["x", "y"]
 strength = { w = -1 }
 [[exclusion]]
-labels = ["x", "y"]
+labels = ["b", "x"]
+strength = { w = 1 }
+[[exclusion]]
+labels = ["b", "x"]
 strength = { w = 2 }
 [[one_of]]
 name = "first"

@@ -64,7 +64,7 @@ fn probabilities_are_consistent_and_keep_their_rows() {
     assert_eq!((&summary["rows"], &summary["exact"]), (&3.into(), &true.into()));
     assert_eq!(summary["method"], "family");
     assert_eq!(summary["bad_rows"], 1);
-    assert!(error.contains("row 2: the score of `cat` is NaN or infinite"), "{error}");
+    assert!(error.contains("row 2: the score of `cat` is NaN, infinite or beyond"), "{error}");
     let rows = table(&fs::read_to_string(folder.path().join("p.csv")).unwrap());
     assert_eq!(rows[0]["id"], "a");
     let p = |row: usize, label: &str| rows[row][label].parse::<f64>().unwrap();

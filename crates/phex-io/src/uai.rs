@@ -49,7 +49,11 @@ pub fn parse_uai(bytes: &[u8], name: &str) -> Result<Model, Error> {
     if !kind.eq_ignore_ascii_case("MARKOV") && !kind.eq_ignore_ascii_case("BAYES") {
         return Err(words.fault(line, format!("`{kind}` is not MARKOV or BAYES")));
     }
+    let line = words.line();
     let n = words.count("the number of variables")?;
+    if n == 0 {
+        return Err(words.fault(line, String::from("the model has no variables")));
+    }
     for variable in 0..n {
         let line = words.line();
         let states = words.count("the states of a variable")?;

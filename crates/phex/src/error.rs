@@ -1,7 +1,7 @@
 //! The errors of this crate.
 
 use crate::graph::Report;
-use crate::infer::Refusal;
+use crate::infer::{Method, Refusal};
 
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]
@@ -67,8 +67,16 @@ pub enum Error {
         /// The scores of a row.
         found: usize,
     },
+    /// Best sets and samples need an exact engine.
+    #[error(
+        "`{method}` is not exact here, and best label sets and samples need an exact engine; leave out the cap, raise the budget or name another method"
+    )]
+    NotExact {
+        /// The engine.
+        method: Method,
+    },
     /// A score is not a number to compute with.
-    #[error("row {row}: the score of `{label}` is NaN or infinite")]
+    #[error("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")]
     BadScore {
         /// The row, counted from 0.
         row: usize,

@@ -80,13 +80,16 @@ proptest! {
     }
 
     #[test]
-    fn sparsify_keeps_the_weights_of_soft_graphs(graph in graphs(), seed in any::<u32>()) {
+    fn sparsify_and_densify_keep_the_weights(graph in graphs(), seed in any::<u32>()) {
         let logits: Vec<f64> =
             (0..graph.len()).map(|i| f64::from((seed >> i) & 7) - 3.5).collect();
-        let (before, after) = (Oracle::new(&graph), Oracle::new(&graph.sparsify().unwrap()));
-        for state in before.legal_states() {
-            let (a, b) = (before.log_weight(state, &logits), after.log_weight(state, &logits));
-            prop_assert!((a - b).abs() < 1e-9, "state {:b}: {} and {}", state, a, b);
+        let before = Oracle::new(&graph);
+        for after in [graph.sparsify().unwrap(), graph.densify().unwrap()] {
+            let after = Oracle::new(&after);
+            for state in before.legal_states() {
+                let (a, b) = (before.log_weight(state, &logits), after.log_weight(state, &logits));
+                prop_assert!((a - b).abs() < 1e-9, "state {:b}: {} and {}", state, a, b);
+            }
         }
     }
 

@@ -3,6 +3,8 @@
 mod outline;
 mod transform;
 
+use std::cell::RefCell;
+
 use anyhow::Context as _;
 use phex::graph::closure::Logic;
 use phex::graph::{Exclusion, RelationGraph};
@@ -100,13 +102,23 @@ fn convert(command: &ConvertCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A list that is written as it is made: there may be more states than fit into memory.
+struct Streamed<I>(RefCell<I>);
+
+impl<I: Iterator<Item = Vec<String>>> Serialize for Streamed<I> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&mut *self.0.borrow_mut())
+    }
+}
+
 #[derive(Serialize)]
-struct States {
+#[serde(bound = "I: Iterator<Item = Vec<String>>")]
+struct States<I: Iterator<Item = Vec<String>>> {
     labels: usize,
     /// Digits, because the number may be larger than any machine word.
     count: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    states: Option<Vec<Vec<String>>>,
+    states: Option<Streamed<I>>,
 }
 
 fn states(command: &StatesCommand) -> anyhow::Result<()> {
@@ -131,6 +143,6 @@ fn states(command: &StatesCommand) -> anyhow::Result<()> {
         return output::text(&format!("{count}\n"));
     }
     let states =
-        command.list.then(|| logic.legal_states().take(limit).map(names).collect::<Vec<_>>());
+        command.list.then(|| Streamed(RefCell::new(logic.legal_states().take(limit).map(names))));
     output::json(&States { labels: graph.len(), count: count.to_string(), states })
 }

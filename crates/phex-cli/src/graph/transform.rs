@@ -40,7 +40,8 @@ pub(super) fn densify(command: &TransformCommand) -> anyhow::Result<()> {
 fn note_soft(graph: &RelationGraph) {
     let soft = graph.strengths().filter(|strength| !strength.is_hard()).count();
     if soft > 0 {
-        eprintln!("phex: {soft} soft relations are kept as they are; only hard ones change");
+        let are = if soft == 1 { "relation is" } else { "relations are" };
+        eprintln!("phex: {soft} soft {are} kept; only hard ones change");
     }
 }
 

@@ -1,14 +1,17 @@
 //! `phex map`: the most probable label sets of each row.
 
+use std::collections::BTreeMap;
 use std::io::{BufWriter, Write as _};
 use std::time::Instant;
 
+use phex::Error;
 use phex::infer::{Block, Engine, LabelSet, RowStatus};
 use phex_io::{Output, Values};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::source::Source;
-use super::{PIECE, Summary, answer, progress};
+use super::{Summary, answer, piece, progress};
 use crate::args::MapCommand;
 use crate::{Outcome, output};
 
@@ -16,6 +19,8 @@ use crate::{Outcome, output};
 #[derive(Serialize)]
 struct Line<'a> {
     row: u64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kept: BTreeMap<&'a str, &'a str>,
     rank: usize,
     log_probability: f64,
     labels: Vec<&'a str>,
@@ -25,14 +30,19 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
     let mut source = Source::open(&command.rows)?;
     let engine = source.engine.clone();
+    if !engine.plan().exact {
+        return Err(Error::NotExact { method: engine.plan().method }.into());
+    }
     let mut summary = Summary::new(&engine);
+    let keep = source.kept().to_vec();
     let json_lines = command.out.extension().is_some_and(|e| e == "jsonl" || e == "ndjson");
     let mut out = BufWriter::new(Output::create(&command.out)?);
     if !json_lines {
-        writeln!(out, "row,rank,log_probability,labels")?;
+        let kept: String = keep.iter().map(|name| format!(",{}", quoted(name))).collect();
+        writeln!(out, "row{kept},rank,log_probability,labels")?;
     }
     let bar = progress(source.total());
-    while let Some((rows, evidence)) = source.next(PIECE)? {
+    while let Some((rows, evidence)) = source.next(piece(engine.model().len()))? {
         let scores = match rows.values {
             Values::F32(scores) => scores.into_iter().map(f64::from).collect(),
             Values::F64(scores) => scores,
@@ -43,28 +53,37 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
             None => block,
         };
         let posterior = answer(&engine, &scores, evidence.as_deref())?;
-        for row in 0..rows.count {
-            if posterior.status[row] != RowStatus::Answered {
-                continue;
-            }
-            let best = engine.best(&block, row, command.top)?;
+        let best = |row: usize| match posterior.status[row] {
+            RowStatus::Answered => engine.best(&block, row, command.top),
+            _ => Ok(Vec::new()),
+        };
+        let sets: Vec<Vec<LabelSet>> =
+            (0..rows.count).into_par_iter().map(best).collect::<Result<_, _>>()?;
+        for (row, best) in sets.iter().enumerate() {
             for (rank, set) in best.iter().enumerate() {
+                let kept = keep.iter().zip(&rows.kept);
                 let line = Line {
                     row: summary.rows + row as u64,
+                    kept: kept.map(|(name, cells)| (name.as_str(), cells[row].as_str())).collect(),
                     rank: rank + 1,
                     log_probability: set.log_weight - posterior.log_partition[row],
                     labels: names(&engine, set),
                 };
-                write(&mut out, &line, json_lines)?;
+                if json_lines {
+                    writeln!(out, "{}", serde_json::to_string(&line)?)?;
+                } else {
+                    write(&mut out, &line, &keep)?;
+                }
             }
-            bar.inc(1);
         }
+        bar.inc(rows.count as u64);
         summary.add(&engine, &posterior);
     }
     out.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish()?;
     bar.finish_and_clear();
     summary.seconds = start.elapsed().as_secs_f64();
     summary.complain();
+    summary.write_beside(&command.out)?;
     if command.rows.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;
     }
@@ -76,20 +95,22 @@ fn names<'e>(engine: &'e Engine, set: &LabelSet) -> Vec<&'e str> {
     labels.filter(|(_, on)| **on).map(|(name, _)| name.as_str()).collect()
 }
 
-/// One line: JSON, or CSV with the labels in one cell, separated by semicolons.
-fn write(out: &mut impl std::io::Write, line: &Line<'_>, json: bool) -> anyhow::Result<()> {
-    if json {
-        writeln!(out, "{}", serde_json::to_string(line)?)?;
-        return Ok(());
-    }
+/// One line of CSV, with the labels in one cell, separated by semicolons.
+fn write(out: &mut impl std::io::Write, line: &Line<'_>, keep: &[String]) -> anyhow::Result<()> {
     let escaped: Vec<String> =
         line.labels.iter().map(|label| label.replace('\\', "\\\\").replace(';', "\\;")).collect();
-    let labels = escaped.join(";");
-    let labels = if labels.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", labels.replace('"', "\"\""))
-    } else {
-        labels
-    };
-    writeln!(out, "{},{},{},{labels}", line.row, line.rank, line.log_probability)?;
+    let kept: String =
+        keep.iter().map(|name| format!(",{}", quoted(line.kept[name.as_str()]))).collect();
+    let labels = quoted(&escaped.join(";"));
+    writeln!(out, "{}{kept},{},{},{labels}", line.row, line.rank, line.log_probability)?;
     Ok(())
+}
+
+/// A cell of CSV.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }

@@ -5,6 +5,7 @@ mod plan;
 mod source;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -20,8 +21,11 @@ pub(crate) use map::run as map;
 pub(crate) use plan::run as plan;
 use source::Source;
 
-/// Rows that are in memory at a time.
-const PIECE: usize = 4096;
+/// Rows that are in memory at a time: fewer of wide tables.
+fn piece(labels: usize) -> usize {
+    ((1 << 22) / labels.max(1)).clamp(64, 4096)
+}
+
 /// Rows without an answer that are named; the rest are counted.
 const NAMED: usize = 20;
 
@@ -70,7 +74,7 @@ impl Summary {
                 RowStatus::BadScore { label } => {
                     self.bad_rows += 1;
                     let label = &engine.model().names()[*label];
-                    format!("row {row}: the score of `{label}` is NaN or infinite")
+                    format!("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")
                 }
                 RowStatus::Impossible => {
                     self.impossible_rows += 1;
@@ -85,12 +89,29 @@ impl Summary {
         self.certified_error = self.certified_error.max(posterior.certified_error());
     }
 
+    /// Writes `OUT.run.json` beside an output file; streams and devices have no beside.
+    fn write_beside(&self, out: &Path) -> anyhow::Result<()> {
+        if !out.is_file() {
+            return Ok(());
+        }
+        let mut beside = out.to_owned().into_os_string();
+        beside.push(".run.json");
+        let name = || beside.display().to_string();
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        let mut file = phex_io::Output::create(beside.as_ref()).with_context(name)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.finish()).with_context(name)
+    }
+
     /// Says on standard error what was not answered.
     fn complain(&self) {
-        self.unanswered.iter().for_each(|text| eprintln!("phex: {text}; its results are NaN"));
+        self.unanswered.iter().for_each(|text| eprintln!("phex: {text}; it has no answer"));
         let more = self.bad_rows + self.impossible_rows - self.unanswered.len() as u64;
         if more > 0 {
             eprintln!("phex: and {more} more rows");
+        }
+        if self.certified_error > 1e-3 {
+            let error = self.certified_error;
+            eprintln!("phex: marginals are certified only to within {error:.2}; see `graph plan`");
         }
     }
 }
@@ -104,7 +125,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let mut writer = TableWriter::create(&command.out, format, labels, source.kept(), number)?;
     let mut summary = Summary::new(&engine);
     let bar = progress(source.total());
-    while let Some((rows, evidence)) = source.next(PIECE)? {
+    while let Some((rows, evidence)) = source.next(piece(labels.len()))? {
         let values = match &rows.values {
             Values::F32(scores) => {
                 let posterior = answer(&engine, scores, evidence.as_deref())?;
@@ -124,14 +145,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     bar.finish_and_clear();
     summary.seconds = start.elapsed().as_secs_f64();
     summary.complain();
-    if command.out.as_os_str() != "-" {
-        let mut beside = command.out.clone().into_os_string();
-        beside.push(".run.json");
-        let text = serde_json::to_string_pretty(&summary)? + "\n";
-        let name = || beside.display().to_string();
-        let mut file = phex_io::Output::create(beside.as_ref()).with_context(name)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.finish()).with_context(name)?;
-    }
+    summary.write_beside(&command.out)?;
     if command.rows.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;
     }

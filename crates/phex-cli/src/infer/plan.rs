@@ -10,6 +10,15 @@ use super::source;
 use crate::args::PlanCommand;
 use crate::{Outcome, output};
 
+/// A plan, and what would have to change for exactness where it is not exact.
+#[derive(Serialize)]
+struct Planned<'p> {
+    #[serde(flatten)]
+    plan: &'p Plan,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<Change>,
+}
+
 /// When no exact engine takes the graph.
 #[derive(Serialize)]
 struct NoPlan {
@@ -25,10 +34,14 @@ pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
     let model = source::model(&command.input)?;
     match Engine::compile(model, &options) {
         Ok(engine) => {
+            let changes = match command.input.graph() {
+                Ok(graph) if !engine.plan().exact => changes_for_exactness(&graph, &options),
+                _ => Vec::new(),
+            };
             if command.json {
-                output::json(engine.plan())?;
+                output::json(&Planned { plan: engine.plan(), changes })?;
             } else {
-                output::text(&text(engine.plan()))?;
+                output::text(&(text(engine.plan()) + &advice(&changes)))?;
             }
             Ok(Outcome::Fine)
         }
@@ -75,7 +88,12 @@ fn no_text(none: &NoPlan) -> String {
     for refusal in &none.refused {
         let _ = writeln!(out, "  not {refusal}");
     }
-    for change in &none.changes {
+    out + &advice(&none.changes)
+}
+
+fn advice(changes: &[Change]) -> String {
+    let mut out = String::new();
+    for change in changes {
         let states = change.states.map(|n| format!(", {n} states")).unwrap_or_default();
         let _ = writeln!(
             out,

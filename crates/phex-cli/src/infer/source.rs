@@ -47,6 +47,21 @@ pub(super) struct Source {
     zeros: bool,
 }
 
+/// Evidence may repeat the kept columns of the scores, and need not.
+fn open_evidence(
+    path: &Path,
+    labels: &[String],
+    keep: &[String],
+    limits: &TableLimits,
+) -> Result<EvidenceReader, phex_io::Error> {
+    match EvidenceReader::open(path, None, labels, keep, limits) {
+        Err(phex_io::Error::MissingColumn { .. }) if path.as_os_str() != "-" => {
+            EvidenceReader::open(path, None, labels, &[], limits)
+        }
+        opened => opened,
+    }
+}
+
 impl Source {
     pub(super) fn open(arguments: &RowArguments) -> anyhow::Result<Source> {
         if let Some(threads) = arguments.threads {
@@ -66,9 +81,10 @@ impl Source {
             None => bail!("--scores FILE is missing: a table of logits, a column a label"),
         };
         let evidence = match &arguments.evidence {
-            Some(path) => Some(EvidenceReader::open(path, None, labels, &[], &limits)?),
+            Some(path) => Some(open_evidence(path, labels, &keep, &limits)?),
             None => None,
         };
+        crate::interrupt::listen();
         let zeros = scores.is_none();
         Ok(Source { scores, evidence, keep, zeros, engine: engine.clone() })
     }
@@ -96,6 +112,7 @@ impl Source {
         &mut self,
         most: usize,
     ) -> anyhow::Result<Option<(Rows, Option<Vec<Evidence>>)>> {
+        crate::interrupt::check()?;
         let n = self.engine.model().len();
         let rows = match &mut self.scores {
             Some(scores) => scores.next_rows(most)?,

@@ -260,7 +260,10 @@ impl Collected {
             self.items.len() - 1
         });
         if let (first, Item::Group { labels, strength: agreed, .. }) = &mut self.items[index] {
-            if *agreed != strength {
+            // A one-of group is always hard: an empty cell says the same as `hard`.
+            let hard = |s: &Option<Strength>| s.is_none_or(Strength::is_hard);
+            let same = *agreed == strength || (one_of && hard(agreed) && hard(&strength));
+            if !same {
                 let message = format!(
                     "the group {} has another strength in line {first}; all its rows give the same",
                     shown(key)

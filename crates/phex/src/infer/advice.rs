@@ -30,6 +30,9 @@ pub fn changes_for_exactness(graph: &RelationGraph, options: &Options) -> Vec<Ch
         let model = document.builder().build().and_then(|graph| Model::new(&graph));
         let Ok(engine) = model.and_then(|model| Engine::compile(model, &options)) else { return };
         let plan = engine.plan();
+        if !plan.exact {
+            return;
+        }
         changes.push(Change {
             change: change.to_owned(),
             method: plan.method,

@@ -199,7 +199,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Columns`] on another number of labels; [`Error::BadScore`] on a NaN or infinite
-    /// score; [`Error::Unfit`] when the engine cannot answer and no other exact one can.
+    /// score; [`Error::NotExact`] when the engine is capped or only certified; [`Error::Unfit`] when
+    /// it cannot answer and no other exact one can.
     pub fn best(
         &self,
         block: &Block<'_, f64>,
@@ -208,6 +209,7 @@ impl Engine {
     ) -> Result<Vec<LabelSet>, Error> {
         self.columns(block.labels())?;
         self.finite(block, row)?;
+        self.exact()?;
         self.kernel.best(&self.model, block, row, k)
     }
 
@@ -225,11 +227,18 @@ impl Engine {
     ) -> Result<Vec<Vec<bool>>, Error> {
         self.columns(block.labels())?;
         self.finite(block, row)?;
+        self.exact()?;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(
             seed ^ (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
         );
         let mut uniform = move || random.random::<f64>();
         self.kernel.sample(&self.model, block, row, count, &mut uniform)
+    }
+
+    /// Best sets and samples are exact or not at all.
+    fn exact(&self) -> Result<(), Error> {
+        let method = self.plan.method;
+        if self.plan.exact { Ok(()) } else { Err(Error::NotExact { method }) }
     }
 
     fn columns(&self, found: usize) -> Result<(), Error> {
@@ -238,11 +247,16 @@ impl Engine {
     }
 
     fn finite(&self, block: &Block<'_, f64>, row: usize) -> Result<(), Error> {
-        match block.row(row).iter().position(|score| !score.is_finite()) {
+        match block.row(row).iter().position(|&score| !is_usable(score)) {
             None => Ok(()),
             Some(at) => Err(Error::BadScore { row, label: self.model.names()[at].clone() }),
         }
     }
+}
+
+/// Scores beyond ±1e30 could overflow when they are added, in singles too.
+fn is_usable<T: Number>(score: T) -> bool {
+    (-1e30..=1e30).contains(&score.to_f64())
 }
 
 fn posterior_wants(want: Want) -> bool {
@@ -252,7 +266,7 @@ fn posterior_wants(want: Want) -> bool {
 fn block_status<T: Number>(block: &Block<'_, T>) -> Vec<RowStatus> {
     let bad = |row: usize| {
         let scores = block.row(row).iter();
-        scores.enumerate().find(|(_, score)| !super::Scalar::is_finite(**score)).map(|(at, _)| at)
+        scores.enumerate().find(|(_, score)| !is_usable(**score)).map(|(at, _)| at)
     };
     (0..block.rows())
         .map(|row| bad(row).map_or(RowStatus::Answered, |label| RowStatus::BadScore { label }))

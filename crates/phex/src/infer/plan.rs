@@ -51,8 +51,8 @@ impl Method {
         Method::Family,
         Method::States,
         Method::Junction,
-        Method::Subsets,
         Method::Brute,
+        Method::Subsets,
     ];
 
     /// The name used on the command line and in results.

@@ -26,7 +26,7 @@ pub enum RowStatus {
     /// Answered.
     #[default]
     Answered,
-    /// The score of this label is NaN or infinite: the row is all NaN.
+    /// The score of this label is NaN, infinite or beyond ±1e30: the row is all NaN.
     BadScore {
         /// The first such label.
         label: usize,
@@ -80,6 +80,8 @@ impl<T> Posterior<T> {
             Trust::Exact => 0.0,
             Trust::Certified(error) => *error,
         };
-        self.trust.iter().map(error).fold(0.0, f64::max)
+        // A bound that is not a number bounds nothing.
+        let known = |e: f64| if e.is_nan() { 1.0 } else { e };
+        self.trust.iter().map(|trust| known(error(trust))).fold(0.0, f64::max)
     }
 }

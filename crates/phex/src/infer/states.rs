@@ -39,7 +39,7 @@ impl States {
         }
         let logic = model.hard_logic().map_err(Unfit::Shape)?;
         let (mut start, mut on) = (vec![0u32], Vec::new());
-        let most = (budget.operations / 4.0).min(budget.bytes / 8.0);
+        let most = (budget.operations / 4.0).min(budget.bytes / 8.0).min(f64::from(u32::MAX));
         for state in logic.legal_states() {
             on.extend(state.iter().map(|id| id.0));
             start.push(on.len() as u32);
@@ -125,7 +125,10 @@ impl States {
                     f64::NEG_INFINITY
                 };
                 let out = &mut answers.marginals[row * self.labels..(row + 1) * self.labels];
-                out.iter_mut().zip(&marginals).for_each(|(out, value)| *out = value.0[lane]);
+                // Rounding may lift a sum of probabilities above 1.
+                let clamped = marginals.iter().map(|value| value.0[lane]);
+                let clamped = clamped.map(|p| if p > T::ONE { T::ONE } else { p });
+                out.iter_mut().zip(clamped).for_each(|(out, p)| *out = p);
                 if let Some(all) = &mut answers.expectations {
                     let out = &mut all[row * self.terms..(row + 1) * self.terms];
                     out.fill(T::ZERO);

@@ -13,8 +13,7 @@
 //! budget is spent; every marginal is then within `rest / (found + rest)` of exact. A row costs
 //! O(sets · attributes); everything is kept in the log domain.
 
-use super::k_best::{best_first, with_independent};
-use super::{Answers, Block, Budget, Evidence, LabelSet, Scalar, Unfit};
+use super::{Answers, Block, Budget, Evidence, Scalar, Unfit};
 use crate::graph::LabelId;
 use crate::model::{Model, Relation};
 
@@ -135,8 +134,9 @@ impl Subsets {
                 answers.error[row] = 0.0;
                 continue;
             }
-            let rest = (rest - sums.most).exp();
-            answers.error[row] = rest / (sums.total + rest);
+            // rest / (found + rest), written so that a huge rest gives 1.
+            let found = sums.most + sums.total.ln();
+            answers.error[row] = 1.0 / (1.0 + (found - rest).exp());
             let out = &mut answers.marginals[row * self.labels..(row + 1) * self.labels];
             for (c, id) in self.classes.iter().enumerate() {
                 out[id.index()] = T::from_f64(sums.class[c] / sums.total);
@@ -188,79 +188,6 @@ impl Subsets {
             }
         }
         f64::NEG_INFINITY
-    }
-
-    /// The best label sets among those with the classes that [`Subsets::list`] goes through.
-    pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
-        let scores = RowScores::new(self, block, row);
-        let mut all: Vec<LabelSet> = Vec::new();
-        self.list(&scores, &mut |set, _, log_weight| {
-            if log_weight == f64::NEG_INFINITY {
-                return;
-            }
-            let mut on = vec![false; self.labels];
-            set.iter().for_each(|&c| on[self.classes[c].index()] = true);
-            let classes: f64 = set.iter().map(|&c| scores.class[c]).sum();
-            let log_weight = self.constant + classes - self.cost_between(set);
-            let attributes = self.attributes.iter().enumerate();
-            let attributes =
-                attributes.map(|(a, id)| (*id, self.attribute_weights(&scores, set, a)));
-            all.extend(with_independent(LabelSet { log_weight, on }, attributes, k));
-            // Keep the list short.
-            if all.len() > 4 * k + 1000 {
-                best_first(&mut all, k);
-            }
-        });
-        best_first(&mut all, k);
-        all
-    }
-
-    /// Label sets drawn from the listed part of the distribution.
-    pub(crate) fn sample(
-        &self,
-        block: &Block<'_, f64>,
-        row: usize,
-        count: usize,
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Vec<Vec<bool>> {
-        let scores = RowScores::new(self, block, row);
-        let (mut sets, mut weights): (Vec<Vec<usize>>, Vec<f64>) = Default::default();
-        self.list(&scores, &mut |set, _, log_weight| {
-            sets.push(set.to_vec());
-            weights.push(log_weight);
-        });
-        let draw_one = |_| {
-            let set = &sets[super::draw(&weights, uniform)?];
-            let mut on = vec![false; self.labels];
-            set.iter().for_each(|&c| on[self.classes[c].index()] = true);
-            for (a, id) in self.attributes.iter().enumerate() {
-                let [off, on_weight] = self.attribute_weights(&scores, set, a);
-                let share = 1.0 / (1.0 + (off - on_weight).exp());
-                on[id.index()] = uniform() < share;
-            }
-            Some(on)
-        };
-        (0..count).map_while(draw_one).collect()
-    }
-
-    fn cost_between(&self, set: &[usize]) -> f64 {
-        let c_count = self.classes.len();
-        let pairs = set
-            .iter()
-            .enumerate()
-            .flat_map(|(at, &x)| set[..at].iter().map(move |&y| self.between[x * c_count + y]));
-        pairs.sum()
-    }
-
-    /// The log-weights of an attribute off and on while these classes are on.
-    fn attribute_weights(&self, row: &RowScores, set: &[usize], a: usize) -> [f64; 2] {
-        let mut weights = row.attribute[a];
-        for &c in set {
-            let [off, on] = self.cells[c * self.attributes.len() + a];
-            weights[0] -= off;
-            weights[1] -= on;
-        }
-        weights
     }
 }
 

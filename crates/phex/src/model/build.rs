@@ -1,12 +1,13 @@
 //! From a graph to a model.
 //!
 //! Sparse semantics: every relation as declared, a rule as its minimal exclusive sets. Dense
-//! semantics: every implied pair. There a label pays its own edge's cost for each ancestor that is
-//! off (of several parents the weakest edge counts), and two labels pay the cost of the strongest
-//! exclusion that stands above them. On forests whose exclusions are whole families the pairs are
-//! kept implicit ([`DenseForest`]); elsewhere they are written out.
+//! semantics: every implied pair, where a chain of relations is as strong as its weakest link and
+//! the strongest chain counts; a rule names all its pairs itself. So a pair is hard exactly when
+//! hard relations imply it, and the legal states are those of the graph. On forests with one strength for the hierarchy, and
+//! exclusions of whole families that are not stronger, the pairs are kept implicit
+//! ([`DenseForest`]); elsewhere they are written out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{DenseForest, Model, OneOfGroup, Relation};
 use crate::Error;
@@ -82,7 +83,8 @@ fn sparse_relations(graph: &RelationGraph) -> Vec<Relation> {
     hierarchy.chain(exclusions).chain(rule).collect()
 }
 
-/// Dense semantics on a forest in which whole families exclude each other, or nothing does.
+/// Dense semantics on a forest in which whole families exclude each other, or nothing does, and no
+/// chain is weaker than the exclusion at its top.
 fn dense_forest(graph: &RelationGraph) -> Option<DenseForest> {
     let topology = graph.topology();
     if !topology.is_forest() {
@@ -115,63 +117,56 @@ fn dense_forest(graph: &RelationGraph) -> Option<DenseForest> {
         let slot = &mut family_cost[above.map_or(n, LabelId::index)];
         *slot = slot.max(item.strength.cost());
     }
-    Some(DenseForest { parent, edge_cost, family_cost })
+    let hierarchy = graph.hierarchy().first().map_or(f64::INFINITY, |edge| edge.strength.cost());
+    let uniform = graph.hierarchy().iter().all(|edge| edge.strength.cost() == hierarchy);
+    // What reaches lower pairs through chains must not be stronger than these; pairs that a rule
+    // names itself need no chain.
+    let direct = graph.rule().filter(|declared| declared.rule != ExclusionRule::Siblings);
+    let direct = direct.map_or(0.0, |declared| declared.strength.cost());
+    let strongest = family_cost.iter().copied().fold(0.0, f64::max);
+    let fits = uniform && (strongest <= hierarchy || strongest <= direct);
+    fits.then_some(DenseForest { parent, edge_cost, family_cost })
 }
 
 /// Every implied pair, written out.
 fn dense_relations(graph: &RelationGraph) -> Result<Vec<Relation>, Error> {
-    let topology = graph.topology();
-    let n = graph.len();
-    let mut edge_cost = vec![f64::INFINITY; n];
-    for edge in graph.hierarchy() {
-        let slot = &mut edge_cost[edge.child.index()];
-        *slot = slot.min(edge.strength.cost());
-    }
-    let closure = |start: LabelId, down: bool| {
-        let mut found = vec![start];
-        let mut at = 0;
-        while at < found.len() {
-            let id = found[at];
-            at += 1;
-            let next = if down { topology.children(id) } else { topology.parents(id) };
-            for &other in next {
-                if !found.contains(&other) {
-                    found.push(other);
-                }
-            }
-        }
-        found
+    let n = graph.len() as u64;
+    let too_many = Error::TooManyPairs {
+        operation: "dense semantics on a graph that is not a forest of families",
+        pairs: n * n / 2,
+        limit: MAX_PAIRS,
+        help: "use sparse semantics, or one parent a label and one strength a kind",
     };
+    if graph.rule().is_some() && n * n / 2 > MAX_PAIRS {
+        return Err(too_many);
+    }
+    let below = chains_below(graph);
     let mut relations = Vec::new();
-    for child in graph.ids() {
-        let above = closure(child, false).into_iter().skip(1);
-        relations.extend(above.map(|parent| Relation::Hierarchy {
+    for parent in graph.ids() {
+        let children = below[parent.index()].iter().filter(|(child, _)| *child != parent);
+        relations.extend(children.map(|&(child, cost)| Relation::Hierarchy {
             parent,
             child,
-            cost: edge_cost[child.index()],
+            cost,
         }));
     }
-    let below: Vec<Vec<LabelId>> = graph.ids().map(|id| closure(id, true)).collect();
-    let mut strongest: HashMap<(LabelId, LabelId), f64> = HashMap::new();
     let rule = graph.rule().map_or(0.0, |declared| declared.strength.cost());
+    // A rule names its pairs itself; lower ones follow by chains as from any exclusion.
+    let mut strongest: HashMap<(LabelId, LabelId), f64> =
+        graph.rule_pairs().into_iter().map(|pair| (pair, rule)).collect();
     let declared = graph.exclusions().iter();
     let sets = declared.map(|item| (item.labels.clone(), item.strength.cost()));
     for (labels, cost) in sets.chain(graph.rule_sets().into_iter().map(|set| (set, rule))) {
         for (at, a) in labels.iter().enumerate() {
             for b in &labels[at + 1..] {
-                for &i in &below[a.index()] {
-                    for &j in below[b.index()].iter().filter(|&&j| j != i) {
+                for &(i, to_a) in &below[a.index()] {
+                    for &(j, to_b) in below[b.index()].iter().filter(|(j, _)| *j != i) {
                         let slot = strongest.entry((i.min(j), i.max(j))).or_insert(0.0);
-                        *slot = slot.max(cost);
+                        *slot = slot.max(cost.min(to_a).min(to_b));
                     }
                 }
-                if strongest.len() as u64 > MAX_PAIRS {
-                    return Err(Error::TooManyPairs {
-                        operation: "dense semantics on a graph that is not a forest of families",
-                        pairs: (n as u64) * (n as u64) / 2,
-                        limit: MAX_PAIRS,
-                        help: "use sparse semantics, or a hierarchy with one parent a label",
-                    });
+                if (strongest.len() + relations.len()) as u64 > MAX_PAIRS {
+                    return Err(too_many);
                 }
             }
         }
@@ -180,6 +175,27 @@ fn dense_relations(graph: &RelationGraph) -> Result<Vec<Relation>, Error> {
     pairs.sort_by_key(|&(pair, _)| pair);
     relations.extend(pairs.into_iter().map(|((a, b), cost)| Relation::Exclusion { a, b, cost }));
     Ok(relations)
+}
+
+/// For each label, those it subsumes (itself first, at infinite cost) and the strength of the
+/// strongest chain to each: the cost of its weakest edge.
+fn chains_below(graph: &RelationGraph) -> Vec<Vec<(LabelId, f64)>> {
+    let topology = graph.topology();
+    let mut below: Vec<Vec<(LabelId, f64)>> = vec![Vec::new(); graph.len()];
+    for &label in topology.order().iter().rev() {
+        let mut found: BTreeMap<LabelId, f64> = BTreeMap::new();
+        for &child in topology.children(label) {
+            let edge = topology.edge(label, child).map(|edge| &graph.hierarchy()[edge]);
+            let first = edge.map_or(0.0, |edge| edge.strength.cost());
+            for &(id, rest) in &below[child.index()] {
+                let slot = found.entry(id).or_insert(0.0);
+                *slot = slot.max(first.min(rest));
+            }
+        }
+        let own = std::iter::once((label, f64::INFINITY));
+        below[label.index()] = own.chain(found).collect();
+    }
+    below
 }
 
 impl DenseForest {

@@ -134,8 +134,8 @@ pub struct OneOfGroup {
 
 /// Dense semantics on a forest: every implied pair pays. The relations are not written out.
 ///
-/// A label that is on pays `edge_cost` for each ancestor that is off; two incomparable labels that
-/// are on pay the `family_cost` of their lowest common ancestor.
+/// A label that is on pays `edge_cost` for each ancestor that is off (one cost for all labels); two
+/// incomparable labels that are on pay the `family_cost` of their lowest common ancestor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DenseForest {
     /// The parent of each label.

@@ -4,7 +4,9 @@
 //! of a label in consecutive rows and the label at their middle. Columns are as wide as their
 //! widest label. O(n).
 
-use phex::graph::{LabelId, RelationGraph};
+use std::collections::HashMap;
+
+use phex::graph::{Label, LabelId, RelationGraph};
 
 const ROW: f64 = 24.0;
 const BOX: f64 = 18.0;
@@ -39,20 +41,28 @@ pub(super) struct Layout {
     pub(super) height: f64,
 }
 
-/// Text of a box: the title if there is one, cut when long.
-pub(super) fn caption(graph: &RelationGraph, id: LabelId) -> String {
+/// Texts of the boxes: short titles (whole ones where two labels share the short form), else names,
+/// cut when long.
+pub(super) fn captions(graph: &RelationGraph) -> Vec<String> {
     const LONGEST: usize = 34;
-    let label = graph.label(id);
-    let text = label.short_title().unwrap_or(&label.name);
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    let cut: String = text.chars().take(LONGEST - 1).collect();
-    format!("{cut}…")
+    let short = |label: &Label| label.short_title().unwrap_or(&label.name).to_owned();
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    graph.labels().iter().for_each(|label| *uses.entry(short(label)).or_default() += 1);
+    let caption = |label: &Label| {
+        let text = match &label.title {
+            Some(title) if uses[&short(label)] > 1 => title.clone(),
+            _ => short(label),
+        };
+        if text.chars().count() <= LONGEST {
+            return text;
+        }
+        format!("{}…", text.chars().take(LONGEST - 1).collect::<String>())
+    };
+    graph.labels().iter().map(caption).collect()
 }
 
 impl Layout {
-    pub(super) fn new(graph: &RelationGraph, left: f64, top: f64) -> Layout {
+    pub(super) fn new(graph: &RelationGraph, captions: &[String], left: f64, top: f64) -> Layout {
         let n = graph.len();
         let topology = graph.topology();
         let deepest = |id: LabelId| {
@@ -69,10 +79,8 @@ impl Layout {
         }
         let level =
             |id: LabelId| std::iter::successors(Some(id), |id| hangs_below[id.index()]).count() - 1;
-        let widths: Vec<f64> = graph
-            .ids()
-            .map(|id| caption(graph, id).chars().count() as f64 * CHARACTER + 2.0 * PADDING)
-            .collect();
+        let width = |text: &String| text.chars().count() as f64 * CHARACTER + 2.0 * PADDING;
+        let widths: Vec<f64> = captions.iter().map(width).collect();
         let levels: Vec<usize> = graph.ids().map(level).collect();
         let deepest = levels.iter().copied().max().unwrap_or(0);
         let mut columns = vec![0.0f64; deepest + 1];

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use phex::graph::closure::{ExclusiveSet, Logic, SetSource};
 use phex::graph::{FindingKind, LabelId, RelationGraph, Strength};
 
-use layout::{Layout, caption};
+use layout::{Layout, captions};
 
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 58.0;
@@ -31,8 +31,10 @@ const ONE_OF_COLOURS: [(&str, &str); 6] = [
 
 /// The picture as SVG text.
 pub(crate) fn write(graph: &RelationGraph) -> String {
-    let layout = Layout::new(graph, MARGIN, HEAD);
-    let mut picture = Picture { graph, layout, out: String::new(), omitted: 0 };
+    let captions = captions(graph);
+    let layout = Layout::new(graph, &captions, MARGIN, HEAD);
+    let mut picture =
+        Picture { graph, captions, layout, out: String::new(), omitted: 0, badges: 0, dead: false };
     picture.hierarchy();
     picture.exclusions();
     picture.labels();
@@ -41,13 +43,22 @@ pub(crate) fn write(graph: &RelationGraph) -> String {
 
 struct Picture<'g> {
     graph: &'g RelationGraph,
+    captions: Vec<String>,
     layout: Layout,
     out: String,
     /// Exclusions that are not drawn.
     omitted: u64,
+    /// Groups across families.
+    badges: usize,
+    /// Whether some label can never be on.
+    dead: bool,
 }
 
 impl Picture<'_> {
+    fn caption(&self, id: LabelId) -> &str {
+        &self.captions[id.index()]
+    }
+
     fn hierarchy(&mut self) {
         for edge in self.graph.hierarchy() {
             let (from, to) = (self.layout.area(edge.parent), self.layout.area(edge.child));
@@ -62,8 +73,8 @@ impl Picture<'_> {
             );
             let about = format!(
                 "{} is a {}{}",
-                caption(self.graph, edge.child),
-                caption(self.graph, edge.parent),
+                self.caption(edge.child),
+                self.caption(edge.parent),
                 strength_note(edge.strength)
             );
             self.path(&path, class, edge.strength, &about);
@@ -72,7 +83,7 @@ impl Picture<'_> {
 
     fn exclusions(&mut self) {
         let logic = Logic::all(self.graph);
-        let (mut arcs, mut badges) = (0, 0);
+        let mut arcs = 0;
         let mut brackets: Vec<usize> = vec![0; self.graph.len()];
         for set in logic.sets() {
             let strength = match set.source {
@@ -95,8 +106,8 @@ impl Picture<'_> {
                 arcs += 1;
                 self.arc(set.labels[0], set.labels[1], strength, &about);
             } else if set.labels.len() > 2 {
-                badges += 1;
-                self.badges(&set.labels, badges, &about);
+                self.badges += 1;
+                self.badge(&set.labels, self.badges, &about);
             } else {
                 self.omitted += 1;
             }
@@ -105,7 +116,7 @@ impl Picture<'_> {
 
     fn describe(&self, set: &ExclusiveSet, strength: Strength) -> String {
         let names: Vec<String> =
-            set.labels.iter().take(12).map(|&id| caption(self.graph, id)).collect();
+            set.labels.iter().take(12).map(|&id| self.caption(id).to_owned()).collect();
         let more = if set.labels.len() > 12 { ", …" } else { "" };
         format!("{}{more} exclude each other{}", names.join(", "), strength_note(strength))
     }
@@ -135,7 +146,7 @@ impl Picture<'_> {
     }
 
     /// A numbered badge at each label of a group across families.
-    fn badges(&mut self, labels: &[LabelId], number: usize, about: &str) {
+    fn badge(&mut self, labels: &[LabelId], number: usize, about: &str) {
         for &id in labels {
             let area = self.layout.area(id);
             let (x, y) = (area.right() + 9.0, area.middle());
@@ -163,6 +174,7 @@ impl Picture<'_> {
         for id in self.graph.ids() {
             let (area, label) = (self.layout.area(id), self.graph.label(id));
             let is_dead = dead.contains(label.name.as_str());
+            self.dead |= is_dead;
             let colour = group_of[id.index()].map(|at| ONE_OF_COLOURS[at % ONE_OF_COLOURS.len()]);
             let style = match colour {
                 Some((fill, line)) if !is_dead => format!(r#" style="fill:{fill};stroke:{line}""#),
@@ -183,7 +195,7 @@ impl Picture<'_> {
                 area.height,
                 area.x + area.width / 2.0,
                 area.middle() + 4.0,
-                escape(&caption(self.graph, id)),
+                escape(self.caption(id)),
             );
         }
     }
@@ -205,7 +217,7 @@ impl Picture<'_> {
         let width = (self.layout.width + MARGIN + 70.0).max(640.0);
         let height = self.layout.height + MARGIN;
         let summary = format!(
-            "{} labels, {} hierarchy edges, {} exclusions, {} one-of groups{}",
+            "labels: {}, hierarchy edges: {}, exclusions: {}, one-of groups: {}{}",
             graph.len(),
             graph.hierarchy().len(),
             graph.exclusions().len(),
@@ -251,9 +263,20 @@ path{{fill:none;stroke-width:1.3}} .is{{stroke:#9aa5b1}} .further{{stroke:#3b78c
         };
         let line = |class: &str| format!(r#"<path class="{class}" d="M0 0h22"/>"#);
         entry(line("is"), "is a", 22.0);
-        entry(line("is further"), "is also a", 22.0);
-        entry(line("ex"), "exclude each other", 22.0);
-        entry(line("ex soft"), "soft", 22.0);
+        if !self.graph.topology().is_forest() {
+            entry(line("is further"), "is also a", 22.0);
+        }
+        if !self.graph.exclusions().is_empty() || self.graph.rule().is_some() {
+            entry(line("ex"), "exclude each other", 22.0);
+        }
+        if self.badges > 0 {
+            let mark =
+                r#"<g class="badge"><circle cx="7" cy="0" r="7"/><text x="7" y="3">1</text></g>"#;
+            entry(String::from(mark), "exclude each other, across families", 14.0);
+        }
+        if !self.graph.is_hard() {
+            entry(line("is soft"), "soft", 22.0);
+        }
         for (at, group) in self.graph.one_of().iter().enumerate().take(6) {
             let (fill, stroke) = ONE_OF_COLOURS[at % ONE_OF_COLOURS.len()];
             let mark = format!(
@@ -261,13 +284,10 @@ path{{fill:none;stroke-width:1.3}} .is{{stroke:#9aa5b1}} .further{{stroke:#3b78c
             );
             entry(mark, &format!("one of: {}", group.name), 16.0);
         }
-        entry(
-            String::from(
-                r#"<g class="label dead"><rect y="-6" width="16" height="11" rx="3"/></g>"#,
-            ),
-            "can never be on",
-            16.0,
-        );
+        if self.dead {
+            let mark = r#"<g class="label dead"><rect y="-6" width="16" height="11" rx="3"/></g>"#;
+            entry(String::from(mark), "can never be on", 16.0);
+        }
         out
     }
 }

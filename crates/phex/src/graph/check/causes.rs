@@ -5,17 +5,20 @@
 //! so only *heads* (labels with several parents, an exclusion, or a living parent) are tried,
 //! weighted by the labels that follow them. A round costs O(heads · edges above · ancestors).
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::closure::{Logic, SetSource};
 use super::super::{ExclusionRule, LabelId, RelationGraph};
 use super::dead::{Dead, Prover};
-use super::finding::{RootCause, Step};
+use super::finding::{RootCause, Step, StepRelation};
 
 /// At most this many relations are named.
 const MAX_CAUSES: usize = 64;
 /// Heads beyond this are left out of the search: its answers are advice, not a proof.
 const MAX_HEADS: usize = 4_000;
+/// Labels that the search may look at: what it finds is advice, and may be cut short.
+const MAX_STEPS: u64 = 20_000_000;
 
 /// A relation that may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,14 +32,11 @@ enum Removal {
 /// Relations to remove, in order, each with the labels that it revives on top of those before it.
 pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -> Vec<RootCause> {
     let labels: Vec<LabelId> =
-        dead.iter().filter(|dead| dead.by_ancestors).map(|dead| dead.label).collect();
-    if labels.is_empty() {
-        return Vec::new();
-    }
+        dead.iter().filter(|dead| dead.guilty.is_empty()).map(|dead| dead.label).collect();
+    let mut causes = by_groups(graph, dead);
+    let mut revived = causes.last().map_or(0, |cause| cause.revived);
     let mut search = Search::new(graph, logic, &labels);
     let prover = Prover::new(graph, logic);
-    let mut causes = Vec::new();
-    let mut revived = 0;
     while causes.len() < MAX_CAUSES && !search.heads.is_empty() {
         let Some(removal) = search.best() else { break };
         let revives = search.remove(removal);
@@ -49,13 +49,40 @@ pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -
             }
         };
         let revives = revives.iter().map(|&label| graph.name(label).to_owned()).collect();
-        causes.push(RootCause { remove, revives, revived, dead: labels.len() });
+        causes.push(RootCause { remove, revives, revived, dead: dead.len() });
     }
     // A relation that revives nothing by itself is named only when later ones build on it.
     while causes.last().is_some_and(|cause| cause.revives.is_empty()) {
         causes.pop();
     }
     causes
+}
+
+/// One-of groups that alone are to blame for dead labels, the worst first.
+fn by_groups(graph: &RelationGraph, dead: &[Dead]) -> Vec<RootCause> {
+    let mut blamed: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for dead in dead {
+        if let [group] = dead.guilty[..] {
+            blamed.entry(group).or_default().push(graph.name(dead.label).to_owned());
+        }
+    }
+    let mut blamed: Vec<(usize, Vec<String>)> = blamed.into_iter().collect();
+    blamed.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
+    let mut revived = 0;
+    let cause = |(group, revives): (usize, Vec<String>)| {
+        let group = &graph.one_of()[group];
+        revived += revives.len();
+        let name = |at: usize| graph.name(group.labels[at]).to_owned();
+        let remove = Step {
+            relation: StepRelation::OneOf,
+            a: name(0),
+            b: name(group.labels.len() - 1),
+            text: format!("exactly one label of the group `{}` is on", group.name),
+            place: group.place.clone(),
+        };
+        RootCause { remove, revives, revived, dead: dead.len() }
+    };
+    blamed.into_iter().map(cause).collect()
 }
 
 struct Search<'g> {
@@ -65,7 +92,10 @@ struct Search<'g> {
     /// Dead heads and the labels that share their fate.
     heads: BTreeMap<LabelId, Vec<LabelId>>,
     rank: Vec<u32>,
+    /// Paths downwards, a measure of how wide a label is.
     below: Vec<u32>,
+    /// Labels looked at so far.
+    steps: Cell<u64>,
 }
 
 impl<'g> Search<'g> {
@@ -102,12 +132,21 @@ impl<'g> Search<'g> {
         let rule = graph.rule().map(|declared| declared.rule);
         let in_use = logic.sets().iter().any(|set| set.source == SetSource::Rule);
         let not_subsumed = in_use && rule == Some(ExclusionRule::NotSubsumed);
-        Search { logic, not_subsumed, removed: HashSet::new(), heads, rank, below }
+        Search {
+            logic,
+            not_subsumed,
+            removed: HashSet::new(),
+            heads,
+            rank,
+            below,
+            steps: Cell::new(0),
+        }
     }
 
     /// The ancestors of a label, itself first, without the removed edges; parents come later.
     fn above(&self, label: LabelId, without: Option<Removal>) -> Vec<LabelId> {
         let mut above = vec![label];
+        let mut seen: HashSet<LabelId> = HashSet::from([label]);
         let mut at = 0;
         while at < above.len() {
             let child = above[at];
@@ -115,7 +154,7 @@ impl<'g> Search<'g> {
             for &parent in self.logic.topology().parents(child) {
                 let edge = Removal::Edge(parent, child);
                 let gone = without == Some(edge) || self.removed.contains(&edge);
-                if !gone && !above.contains(&parent) {
+                if !gone && seen.insert(parent) {
                     above.push(parent);
                 }
             }
@@ -126,6 +165,7 @@ impl<'g> Search<'g> {
     /// How many pairs of labels above this one exclude each other.
     fn conflicts(&self, label: LabelId, without: Option<Removal>) -> usize {
         let mut above = self.above(label, without);
+        self.steps.set(self.steps.get() + above.len() as u64);
         let mut owners: HashMap<u32, usize> = HashMap::new();
         let mut conflicts = 0;
         for &ancestor in &above {
@@ -175,6 +215,9 @@ impl<'g> Search<'g> {
     fn best(&self) -> Option<Removal> {
         let mut score: HashMap<Removal, (usize, usize)> = HashMap::new();
         for (&head, followers) in &self.heads {
+            if self.steps.get() > MAX_STEPS {
+                return None;
+            }
             let before = self.conflicts(head, None);
             for removal in self.candidates(head) {
                 let after = self.conflicts(head, Some(removal));

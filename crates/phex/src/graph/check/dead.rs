@@ -17,21 +17,21 @@ use super::resolve::quoted;
 /// A label that is on in no legal state.
 pub(super) struct Dead {
     pub(super) label: LabelId,
-    /// Whether its ancestors exclude each other (and not a one-of group is to blame).
-    pub(super) by_ancestors: bool,
+    /// The one-of groups to blame, by index; none when its ancestors exclude each other.
+    pub(super) guilty: Vec<usize>,
     pub(super) finding: Finding,
 }
 
 /// All dead labels, in the order of their ids.
 pub(super) fn dead_labels(graph: &RelationGraph, logic: &Logic) -> Vec<Dead> {
-    let conflicted = conflicted_labels(logic);
+    let conflicted = logic.conflicted_labels();
     let mut prover = Prover::new(graph, logic);
     // Parents first: the proof of a label may go through that of a parent.
     let order = logic.topology().order().iter().filter(|label| conflicted.contains(label.index()));
     let mut dead: Vec<Dead> = order
         .map(|&label| {
             let finding = prover.finding(label, FindingKind::DeadLabel, "can never be on");
-            Dead { label, by_ancestors: true, finding }
+            Dead { label, guilty: Vec::new(), finding }
         })
         .collect();
     if !logic.groups().is_empty() {
@@ -39,22 +39,6 @@ pub(super) fn dead_labels(graph: &RelationGraph, logic: &Logic) -> Vec<Dead> {
     }
     dead.sort_by_key(|dead| dead.label);
     dead
-}
-
-/// Labels whose ancestors exclude each other.
-pub(super) fn conflicted_labels(logic: &Logic) -> FixedBitSet {
-    let topology = logic.topology();
-    let mut solver = Solver::new(logic);
-    let mut conflicted = FixedBitSet::with_capacity(logic.len());
-    for &label in topology.order() {
-        let parents = topology.parents(label);
-        let inherits = parents.iter().any(|parent| conflicted.contains(parent.index()));
-        let own = parents.len() > 1 || !logic.sets_of(label).is_empty();
-        if inherits || (own && solver.conflict(&[label]).is_some()) {
-            conflicted.insert(label.index());
-        }
-    }
-    conflicted
 }
 
 /// Writes proofs that labels cannot be on.
@@ -111,7 +95,11 @@ impl<'g> Prover<'g> {
 
     /// The shortest chain of relations that shows that these labels cannot be on together: the way
     /// up to one label, an exclusion, the way up to the other. `None`: none is shorter than asked.
-    fn shortest_proof(&self, labels: &[LabelId], than: Option<usize>) -> Option<Vec<Step>> {
+    pub(super) fn shortest_proof(
+        &self,
+        labels: &[LabelId],
+        than: Option<usize>,
+    ) -> Option<Vec<Step>> {
         let topology = self.logic.topology();
         // Breadth first: each label with its distance and the label below it.
         let mut reached: HashMap<LabelId, (usize, Option<LabelId>)> = HashMap::new();
@@ -185,6 +173,7 @@ impl<'g> Prover<'g> {
                 let text = format!("{first} excludes {second} (one-of group `{}`)", group.name);
                 (StepRelation::OneOf, text, group.place.clone())
             }
+            // Only `not-subsumed` makes labels exclude each other without a set of their own.
             Some(SetSource::Rule) | None => {
                 let rule = graph.rule().map(|declared| (declared.rule, declared.place.clone()));
                 let (rule, place) = match rule {
@@ -202,8 +191,8 @@ impl<'g> Prover<'g> {
 /// Labels that no choice of members of the one-of groups fits with.
 fn dead_by_groups(graph: &RelationGraph, logic: &Logic, conflicted: &FixedBitSet) -> Vec<Dead> {
     let mut solver = Solver::new(logic);
-    if solver.ask(&[], &[]) == Verdict::Impossible {
-        // No legal state at all: said once for the groups, not for every label.
+    if !matches!(solver.ask(&[], &[]), Verdict::Possible(_)) {
+        // No legal state at all, or not known: said once for the groups, not for every label.
         return Vec::new();
     }
     let mut alive = FixedBitSet::with_capacity(logic.len());
@@ -215,68 +204,75 @@ fn dead_by_groups(graph: &RelationGraph, logic: &Logic, conflicted: &FixedBitSet
         }
         match solver.ask(&[label], &[]) {
             Verdict::Possible(on) => alive.extend(on.iter().map(|id| id.index())),
-            Verdict::Undecided => {
-                let name = graph.name(label);
-                let message = format!(
-                    "whether `{name}` can be on was not decided: the one-of groups interlock too much"
-                );
-                let finding = Finding::new(FindingKind::Undecided, message).labels([name]);
-                dead.push(Dead { label, by_ancestors: false, finding });
-            }
-            Verdict::Impossible => {
-                let finding = group_proof(graph, logic, &mut solver, label);
-                dead.push(Dead { label, by_ancestors: false, finding });
-            }
+            // `groups` says once how many labels this concerns.
+            Verdict::Undecided => {}
+            Verdict::Impossible => dead.push(group_proof(graph, logic, &mut solver, label)),
         }
     }
     dead
 }
 
-/// Blames as few groups as possible, and shows for a single one why none of its members fits.
+/// Blames as few groups as possible, and shows why none of their members fits.
 fn group_proof(
     graph: &RelationGraph,
     logic: &Logic,
     solver: &mut Solver<'_>,
     label: LabelId,
-) -> Finding {
-    let groups = 0..logic.groups().len();
-    let mut guilty: Vec<usize> = groups.clone().collect();
-    for group in groups.clone() {
+) -> Dead {
+    let guilty = guilty_groups(logic, solver, &[label]);
+    let names: Vec<&str> = guilty.iter().map(|&at| graph.one_of()[at].name.as_str()).collect();
+    let prover = Prover::new(graph, logic);
+    let subject = graph.label(label);
+    // Every conflict of the label with a member, and of members of different groups.
+    let mut chain: Vec<Step> = Vec::new();
+    let members = |group: usize| logic.groups()[group].iter().copied();
+    for (at, &group) in guilty.iter().enumerate() {
+        let others = guilty[..at].iter().flat_map(|&other| members(other)).chain([label]);
+        for other in others {
+            for member in members(group) {
+                let proof = prover.shortest_proof(&[other, member], None).unwrap_or_default();
+                let fresh: Vec<Step> = proof.into_iter().filter(|s| !chain.contains(s)).collect();
+                chain.extend(fresh);
+            }
+        }
+    }
+    let conflicts = chain.iter().filter(|step| step.relation != StepRelation::Hierarchy);
+    let conflicts: Vec<&str> = conflicts.take(3).map(|step| step.text.as_str()).collect();
+    let because = format!("{}{}", conflicts.join(", "), if chain.len() > 3 { ", …" } else { "" });
+    let message = match guilty.as_slice() {
+        &[group] => format!(
+            "{subject} can never be on: it fits with none of the {} labels of the one-of group `{}`, \
+             of which one must be on ({because})",
+            logic.groups()[group].len(),
+            graph.one_of()[group].name
+        ),
+        _ => format!(
+            "{subject} can never be on: no choice of one label each from the one-of groups {} fits \
+             with it ({because})",
+            quoted(&names)
+        ),
+    };
+    let place = guilty.first().map(|&at| &graph.one_of()[at].place).unwrap_or(&subject.place);
+    let finding = Finding::new(FindingKind::DeadLabel, message)
+        .labels([&subject.name])
+        .chain(chain)
+        .place(place);
+    Dead { label, guilty, finding }
+}
+
+/// As few one-of groups as possible that leave no legal state with these labels on.
+fn guilty_groups(logic: &Logic, solver: &mut Solver<'_>, on: &[LabelId]) -> Vec<usize> {
+    let mut guilty: Vec<usize> = (0..logic.groups().len()).collect();
+    for group in 0..logic.groups().len() {
         solver.ignore_group(group, true);
-        if solver.ask(&[label], &[]) == Verdict::Impossible {
+        if solver.ask(on, &[]) == Verdict::Impossible {
             guilty.retain(|&other| other != group);
         } else {
             solver.ignore_group(group, false);
         }
     }
-    groups.for_each(|group| solver.ignore_group(group, false));
-    let names: Vec<&str> = guilty.iter().map(|&at| graph.one_of()[at].name.as_str()).collect();
-    let prover = Prover::new(graph, logic);
-    let subject = graph.label(label);
-    let (message, chain) = match guilty.as_slice() {
-        &[group] => {
-            let members = &logic.groups()[group];
-            let proofs = members.iter().filter_map(|&m| prover.shortest_proof(&[label, m], None));
-            let chain = proofs.flatten().collect();
-            let group = &graph.one_of()[group].name;
-            let message = format!(
-                "{subject} can never be on: it fits with none of the {} labels of the one-of group \
-                 `{group}`, of which one must be on",
-                members.len()
-            );
-            (message, chain)
-        }
-        _ => {
-            let message = format!(
-                "{subject} can never be on: no choice of one label each from the one-of groups {} \
-                 fits with it",
-                quoted(&names)
-            );
-            (message, Vec::new())
-        }
-    };
-    let place = guilty.first().map(|&at| &graph.one_of()[at].place).unwrap_or(&subject.place);
-    Finding::new(FindingKind::DeadLabel, message).labels([&subject.name]).chain(chain).place(place)
+    (0..logic.groups().len()).for_each(|group| solver.ignore_group(group, false));
+    guilty
 }
 
 /// Groups that cannot be satisfied, labels that are always on, and relations that contradict.
@@ -289,10 +285,15 @@ pub(super) fn groups(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
     let state = match solver.ask(&[], &[]) {
         Verdict::Possible(on) => on,
         Verdict::Impossible => {
-            findings.push(unsatisfiable(graph, &mut solver));
+            findings.push(unsatisfiable(graph, logic, &mut solver));
             return findings;
         }
-        Verdict::Undecided => return findings,
+        Verdict::Undecided => {
+            let message = "whether any state is legal was not decided: the one-of groups interlock \
+                           too much; `phex graph states` may still count them";
+            findings.push(Finding::new(FindingKind::Undecided, message));
+            return findings;
+        }
     };
     for label in state {
         if solver.ask(&[], &[label]) == Verdict::Impossible {
@@ -308,16 +309,8 @@ pub(super) fn groups(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
 }
 
 /// No legal state: names as few groups as possible.
-fn unsatisfiable(graph: &RelationGraph, solver: &mut Solver<'_>) -> Finding {
-    let mut guilty: Vec<usize> = (0..graph.one_of().len()).collect();
-    for group in 0..graph.one_of().len() {
-        solver.ignore_group(group, true);
-        if solver.ask(&[], &[]) == Verdict::Impossible {
-            guilty.retain(|&other| other != group);
-        } else {
-            solver.ignore_group(group, false);
-        }
-    }
+fn unsatisfiable(graph: &RelationGraph, logic: &Logic, solver: &mut Solver<'_>) -> Finding {
+    let guilty = guilty_groups(logic, solver, &[]);
     let names: Vec<&str> = guilty.iter().map(|&at| graph.one_of()[at].name.as_str()).collect();
     let message = match names.as_slice() {
         [one] => {

@@ -33,7 +33,11 @@ impl Report {
                 let _ = writeln!(out, "{severity}[{kind}]: {}", finding.message);
             }
             if findings.len() > shown {
-                let _ = writeln!(out, "  … and {} more of [{kind}]", findings.len() - shown);
+                let _ = writeln!(
+                    out,
+                    "  … and {} more of [{kind}] (--all shows them)",
+                    findings.len() - shown
+                );
             }
         }
         let _ = writeln!(out, "{}", self.summary());

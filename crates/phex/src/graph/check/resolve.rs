@@ -14,6 +14,8 @@ use super::finding::{Finding, FindingKind, Step};
 const MAX_DEPTH: usize = 10_000;
 /// For how many unknown names the nearest known one is looked up, a pass over all names each.
 const MAX_SUGGESTIONS: usize = 100;
+/// Longer names get no suggestion, and are cut in messages.
+const LONGEST_NAME: usize = 100;
 
 /// Resolves names, drops what cannot be kept, and says what was dropped and why.
 pub(in super::super) fn resolve(builder: &GraphBuilder) -> (RelationGraph, Vec<Finding>) {
@@ -85,7 +87,7 @@ impl<'b> Resolver<'b> {
                     Some(near) => format!("; did you mean `{near}`?"),
                     None => String::from("; declare it among the labels or correct the name"),
                 };
-                let message = format!("`{name}` is not a declared label{help}");
+                let message = format!("`{}` is not a declared label{help}", shortened(name));
                 self.findings.push(
                     Finding::new(FindingKind::UnknownLabel, message).labels([name]).place(place),
                 );
@@ -132,23 +134,22 @@ impl<'b> Resolver<'b> {
         }
     }
 
-    /// The strength to keep: a faulty one is reported and read as hard.
+    /// The strength to keep; `None` when it is out of range, which is reported.
     fn strength(
         &mut self,
         given: Option<Strength>,
         default: Strength,
         labels: &[LabelId],
         place: &Place,
-    ) -> Strength {
+    ) -> Option<Strength> {
         if let Some(fault) = given.and_then(Strength::fault) {
             let names: Vec<&str> = labels.iter().map(|&id| self.name(id)).collect();
             let message = format!("{}: {fault}", quoted(&names));
             let finding = Finding::new(FindingKind::StrengthOutOfRange, message);
             self.findings.push(finding.labels(names).place(place));
-            return Strength::Hard;
+            return None;
         }
-        let strength = given.unwrap_or(default);
-        if strength.fault().is_some() { Strength::Hard } else { strength }
+        Some(given.unwrap_or(default)).filter(|strength| strength.fault().is_none())
     }
 
     fn hierarchy(&mut self) -> Vec<Hierarchy> {
@@ -169,7 +170,10 @@ impl<'b> Resolver<'b> {
                 continue;
             };
             let default = self.builder.defaults.hierarchy();
-            let strength = self.strength(draft.strength, default, &[parent, child], place);
+            let Some(strength) = self.strength(draft.strength, default, &[parent, child], place)
+            else {
+                continue;
+            };
             if let Some(&first) = seen.get(&(parent, child)) {
                 let what =
                     format!("the hierarchy edge {} → {}", self.name(parent), self.name(child));
@@ -223,7 +227,9 @@ impl<'b> Resolver<'b> {
                 continue;
             }
             let default = self.builder.defaults.exclusion();
-            let strength = self.strength(draft.strength, default, &labels, place);
+            let Some(strength) = self.strength(draft.strength, default, &labels, place) else {
+                continue;
+            };
             if let Some(&first) = seen.get(&labels) {
                 let names: Vec<&str> = labels.iter().map(|&id| self.name(id)).collect();
                 let what = format!("the exclusion of {}", quoted(&names));
@@ -278,8 +284,11 @@ impl<'b> Resolver<'b> {
                 false
             });
             if labels.is_empty() {
-                let message = format!("{what} has no labels, so no state satisfies it");
-                self.find(FindingKind::EmptyOneOf, message).place = place.clone();
+                // Labels that another group took, or unknown ones, are said already.
+                if draft.labels.as_ref().is_none_or(Vec::is_empty) {
+                    let message = format!("{what} has no labels, so no state satisfies it");
+                    self.find(FindingKind::EmptyOneOf, message).place = place.clone();
+                }
                 continue;
             }
             groups.push(OneOf { name: draft.name.clone(), labels, place: place.clone() });
@@ -303,6 +312,9 @@ impl<'b> Resolver<'b> {
             return None;
         }
         let strength = first.strength.unwrap_or(default);
+        if strength.fault().is_some() {
+            return None;
+        }
         Some(RuleDeclaration { rule: first.rule, strength, place: first.place.clone() })
     }
 
@@ -378,10 +390,15 @@ fn attach_cycle_steps(graph: &mut RelationGraph, findings: &mut [Finding]) {
 
 /// The known name nearest to an unknown one, if any is near.
 fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
+    // The distance takes time in the product of the lengths.
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
     let allowed = (name.chars().count() / 3).max(1);
     let lower = name.to_lowercase();
     known
         .iter()
+        .filter(|other| other.len() <= LONGEST_NAME)
         .filter(|other| other.len().abs_diff(name.len()) <= 4 * allowed)
         .map(|other| (strsim::damerau_levenshtein(&lower, &other.to_lowercase()), *other))
         .filter(|&(distance, _)| distance <= allowed)
@@ -389,10 +406,19 @@ fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
         .map(|(_, other)| other)
 }
 
+/// A name that fits a message.
+fn shortened(name: &str) -> String {
+    if name.len() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let start: String = name.chars().take(LONGEST_NAME - 1).collect();
+    format!("{start}…")
+}
+
 /// "`a`, `b` and `c`", cut after a few.
 pub(super) fn quoted(names: &[&str]) -> String {
     const SHOWN: usize = 4;
-    let tick = |name: &&str| format!("`{name}`");
+    let tick = |name: &&str| format!("`{}`", shortened(name));
     match names {
         [] => String::from("nothing"),
         [one] => tick(one),

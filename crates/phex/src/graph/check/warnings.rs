@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use super::super::closure::Logic;
 use super::super::{LabelId, RelationGraph};
-use super::dead::{Prover, conflicted_labels};
-use super::finding::{Finding, FindingKind};
+use super::dead::Prover;
+use super::finding::{Finding, FindingKind, StepRelation};
 use super::resolve::quoted;
 
+/// Larger groups are not looked at pair by pair.
+const MOST_MEMBERS: usize = 64;
 /// Separators of paths in names: `/product/weapon`, `food > fruit`, `a::b`.
 const SEPARATORS: [&str; 4] = ["/", ">", "::", "."];
 
@@ -30,14 +32,14 @@ pub(super) fn warnings(graph: &RelationGraph, hard: &Logic) -> Vec<Finding> {
 
 /// Labels that cannot be on without violating a soft relation.
 fn strained(graph: &RelationGraph, hard: &Logic, all: &Logic) -> Vec<Finding> {
-    let dead = conflicted_labels(hard);
+    let dead = hard.conflicted_labels();
     let mut prover = Prover::new(graph, all);
-    let strained = conflicted_labels(all);
-    let strained = strained.difference(&dead);
+    let strained = all.conflicted_labels();
     let claim = "cannot be on without violating a soft relation";
-    strained
-        .map(|at| prover.finding(LabelId::from(at), FindingKind::StrainedLabel, claim))
-        .collect()
+    // Parents first, as the prover wants them.
+    let order = all.topology().order().iter();
+    let order = order.filter(|id| strained.contains(id.index()) && !dead.contains(id.index()));
+    order.map(|&id| prover.finding(id, FindingKind::StrainedLabel, claim)).collect()
 }
 
 /// Exclusions between labels of which one, by its name, is the other.
@@ -45,16 +47,20 @@ fn names_say_is_a(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
     let prover = Prover::new(graph, logic);
     let mut findings = Vec::new();
     let mut warn = |general: LabelId, special: LabelId, how: &str| {
-        let step = prover.exclusion(general, special);
+        // The exclusion may follow from labels above.
+        let chain = prover.shortest_proof(&[general, special], None).unwrap_or_default();
+        let words: Vec<&str> = chain.iter().map(|step| step.text.as_str()).collect();
         let message = format!(
             "{}, but {how} says that {} is a {}; is the exclusion meant?",
-            step.text,
+            words.join(", "),
             graph.name(special),
             graph.name(general)
         );
+        let exclusion = chain.iter().find(|step| step.relation != StepRelation::Hierarchy);
+        let place = exclusion.map(|step| step.place.clone()).unwrap_or_default();
         let finding = Finding::new(FindingKind::NameSaysIsA, message);
         let labels = [graph.name(general), graph.name(special)];
-        findings.push(finding.labels(labels).place(&step.place).chain(vec![step.clone()]));
+        findings.push(finding.labels(labels).place(&place).chain(chain));
     };
     let mut solver = super::super::closure::Solver::new(logic);
     for label in graph.ids() {
@@ -70,9 +76,9 @@ fn names_say_is_a(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
             }
         }
     }
-    for exclusion in graph.exclusions() {
+    for set in logic.sets() {
         let words: HashMap<Vec<String>, LabelId> =
-            exclusion.labels.iter().map(|&id| (words(graph.name(id)), id)).collect();
+            set.labels.iter().map(|&id| (words(graph.name(id)), id)).collect();
         for (name, &special) in &words {
             for start in 1..name.len() {
                 if let Some(&general) = words.get(&name[start..]) {
@@ -119,16 +125,23 @@ fn implied(graph: &RelationGraph, hard: &Logic) -> Vec<Finding> {
     }
     let mut solver = super::super::closure::Solver::new(hard);
     for (at, exclusion) in graph.exclusions().iter().enumerate() {
-        let &[a, b] = exclusion.labels.as_slice() else { continue };
-        let own = hard.sets_of(a).iter().copied().find(|&set| {
+        if exclusion.labels.len() > MOST_MEMBERS {
+            continue;
+        }
+        let own = hard.sets_of(exclusion.labels[0]).iter().copied().find(|&set| {
             hard.sets()[set as usize].source == super::super::closure::SetSource::Exclusion(at)
         });
         if let Some(set) = own {
             solver.without_set(set as usize, true);
         }
-        let alive = solver.conflict(&[a]).is_none() && solver.conflict(&[b]).is_none();
-        if alive && solver.conflict(&[a, b]).is_some() {
-            let names = [graph.name(a), graph.name(b)];
+        let labels = &exclusion.labels;
+        let alive = labels.iter().all(|&a| solver.conflict(&[a]).is_none());
+        let mut pairs = labels
+            .iter()
+            .enumerate()
+            .flat_map(|(at, &a)| labels[..at].iter().map(move |&b| [a, b]));
+        if alive && pairs.all(|pair| solver.conflict(&pair).is_some()) {
+            let names: Vec<&str> = labels.iter().map(|&id| graph.name(id)).collect();
             let message =
                 format!("the exclusion of {} follows from other relations", quoted(&names));
             let finding = Finding::new(FindingKind::ImpliedRelation, message);

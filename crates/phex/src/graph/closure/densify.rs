@@ -115,7 +115,7 @@ impl RelationGraph {
             (&a.labels, !a.strength.is_hard()).cmp(&(&b.labels, !b.strength.is_hard()))
         });
         exclusions.dedup_by(|b, a| a.labels == b.labels);
-        let rule = self.rule.clone().filter(|rule| !rule.strength.is_hard());
+        let rule = self.write_out_soft_rule(&mut exclusions);
         Ok(self.with_relations(hierarchy, exclusions, rule))
     }
 }

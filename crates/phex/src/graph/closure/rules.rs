@@ -243,6 +243,12 @@ impl RelationGraph {
     pub fn rule_sets(&self) -> Vec<Vec<LabelId>> {
         self.rule().map_or(Vec::new(), |declared| minimal_sets(declared.rule, self.topology()))
     }
+
+    /// Every pair that the exclusion rule names, smaller label first: up to n²/2 of them.
+    pub(crate) fn rule_pairs(&self) -> Vec<(LabelId, LabelId)> {
+        let pairs = self.rule().map(|declared| all_pairs(declared.rule, self.topology()));
+        pairs.unwrap_or_default().into_iter().map(|pair| (pair[0], pair[1])).collect()
+    }
 }
 
 /// Every pair that a rule makes exclusive: n² of them.

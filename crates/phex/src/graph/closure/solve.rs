@@ -28,8 +28,9 @@ pub(in crate::graph) enum Verdict {
     Undecided,
 }
 
-/// How many labels may be turned on for one question.
+/// How many labels may be turned on for one question, and for all questions of a solver.
 const BUDGET: u64 = 2_000_000;
+const BUDGET_OF_ALL: u64 = 20_000_000;
 
 /// Answers questions of satisfiability, keeping its memory between them.
 pub(in crate::graph) struct Solver<'l> {
@@ -48,6 +49,8 @@ pub(in crate::graph) struct Solver<'l> {
     without_edges: HashSet<(LabelId, LabelId)>,
     without_sets: Vec<bool>,
     steps: u64,
+    /// Steps of the questions that ran out of their budget: many of them are one hard problem.
+    lost: u64,
 }
 
 impl<'l> Solver<'l> {
@@ -65,6 +68,7 @@ impl<'l> Solver<'l> {
             without_edges: HashSet::new(),
             without_sets: vec![false; logic.sets().len()],
             steps: 0,
+            lost: 0,
         }
     }
 
@@ -89,6 +93,9 @@ impl<'l> Solver<'l> {
 
     /// Whether a legal state has `on` on and `off` off.
     pub(in crate::graph) fn ask(&mut self, on: &[LabelId], off: &[LabelId]) -> Verdict {
+        if self.lost > BUDGET_OF_ALL {
+            return Verdict::Undecided;
+        }
         self.steps = 0;
         off.iter().for_each(|label| self.forbidden[label.index()] = true);
         let possible = if on.iter().all(|&label| self.turn_on(label).is_ok()) {
@@ -99,7 +106,10 @@ impl<'l> Solver<'l> {
         let verdict = match possible {
             Some(true) => Verdict::Possible(self.trail.clone()),
             Some(false) => Verdict::Impossible,
-            None => Verdict::Undecided,
+            None => {
+                self.lost += self.steps;
+                Verdict::Undecided
+            }
         };
         self.undo(0);
         off.iter().for_each(|label| self.forbidden[label.index()] = false);

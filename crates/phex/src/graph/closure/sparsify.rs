@@ -14,6 +14,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use fixedbitset::FixedBitSet;
+
 use super::super::topology::{Topology, Walk};
 use super::super::{
     Exclusion, Hierarchy, LabelId, Place, RelationGraph, RuleDeclaration, Semantics, Strength,
@@ -21,7 +23,7 @@ use super::super::{
 use super::entail::decided;
 use super::logic::{ExclusiveSet, Logic, SetSource};
 use super::rules;
-use super::solve::{Solver, Verdict};
+use super::solve::Solver;
 use crate::Error;
 
 /// Pairs that may be tried one by one where dead labels or one-of groups are.
@@ -67,27 +69,30 @@ impl Logic {
             }
         }
         let mut minimal = MinimalRelations { hierarchy, exclusive };
-        let dead = self.dead_without_groups();
-        if !self.groups.is_empty() || !dead.is_empty() {
+        let dead = self.conflicted_labels();
+        if !self.groups.is_empty() || !dead.is_clear() {
             minimal = self.try_each(minimal, &dead)?;
         }
         minimal.hierarchy.sort_unstable();
         Ok(minimal)
     }
 
-    /// Labels with ancestors that exclude each other.
-    fn dead_without_groups(&self) -> HashSet<LabelId> {
+    /// Labels with ancestors that exclude each other: these are dead whatever the one-of groups say.
+    ///
+    /// A label with one parent and no exclusion of its own is as its parent; the others cost a walk
+    /// of their ancestors.
+    pub(in crate::graph) fn conflicted_labels(&self) -> FixedBitSet {
         let mut solver = Solver::new(self);
-        let mut dead = HashSet::new();
+        let mut conflicted = FixedBitSet::with_capacity(self.len());
         for &label in self.topology.order() {
             let parents = self.topology.parents(label);
-            let inherits = parents.iter().any(|parent| dead.contains(parent));
+            let inherits = parents.iter().any(|parent| conflicted.contains(parent.index()));
             let own = parents.len() > 1 || !self.sets_of(label).is_empty();
             if inherits || (own && solver.conflict(&[label]).is_some()) {
-                dead.insert(label);
+                conflicted.insert(label.index());
             }
         }
-        dead
+        conflicted
     }
 
     /// Whether a pair of set `at` that stands in set `other` too is left to `other`.
@@ -142,7 +147,7 @@ impl Logic {
     fn try_each(
         &self,
         minimal: MinimalRelations,
-        dead: &HashSet<LabelId>,
+        dead: &FixedBitSet,
     ) -> Result<MinimalRelations, Error> {
         let pairs_of = |set: &[LabelId]| {
             let set = set.to_vec();
@@ -171,7 +176,7 @@ impl Logic {
         let logic = Logic::new(topology, sets, self.groups.clone());
         let mut solver = Solver::new(&logic);
         let concerned = |a: LabelId, b: LabelId| {
-            !self.groups.is_empty() || dead.contains(&a) || dead.contains(&b)
+            !self.groups.is_empty() || dead.contains(a.index()) || dead.contains(b.index())
         };
         let mut hierarchy = Vec::new();
         let mut gone = HashSet::new();
@@ -186,8 +191,7 @@ impl Logic {
         }
         for &(parent, child) in &minimal.hierarchy {
             solver.without_edge(parent, child, true);
-            let implied = concerned(parent, child)
-                && matches!(solver.ask(&[child], &[parent]), Verdict::Impossible);
+            let implied = concerned(parent, child) && !decided(&solver.ask(&[child], &[parent]))?;
             if !implied {
                 solver.without_edge(parent, child, false);
                 hierarchy.push((parent, child));
@@ -265,27 +269,36 @@ impl RelationGraph {
                 exclusions.push(soft.clone());
             }
         }
-        let mut rule = self.rule.clone().filter(|declared| !declared.strength.is_hard());
-        if let Some(RuleDeclaration { rule: soft, strength, place }) = &rule
-            && self.semantics == Semantics::Sparse
-        {
-            // A soft rule charges for its minimal pairs, which depend on the edges as declared:
-            // written out, the model stays the same when edges go.
-            let mut at: HashMap<Vec<LabelId>, usize> =
-                exclusions.iter().enumerate().map(|(at, e)| (e.labels.clone(), at)).collect();
-            for labels in rules::minimal_sets(*soft, &self.topology) {
-                // The same labels twice pay twice.
-                if let Some(&twin) = at.get(&labels) {
-                    let cost = exclusions[twin].strength.cost() + strength.cost();
-                    exclusions[twin].strength = Strength::W(cost);
-                } else {
-                    at.insert(labels.clone(), exclusions.len());
-                    exclusions.push(explicit(labels, *strength, place.clone()));
-                }
-            }
-            rule = None;
-        }
+        let rule = self.write_out_soft_rule(&mut exclusions);
         Ok(self.with_relations(hierarchy, exclusions, rule))
+    }
+
+    /// Adds the minimal sets of a soft rule to the exclusions; returns the rule that stays.
+    ///
+    /// A soft rule charges for its minimal pairs, which depend on the edges as declared: written
+    /// out, the model stays the same when edges come or go.
+    pub(super) fn write_out_soft_rule(
+        &self,
+        exclusions: &mut Vec<Exclusion>,
+    ) -> Option<RuleDeclaration> {
+        let soft = self.rule.clone().filter(|declared| !declared.strength.is_hard())?;
+        if self.semantics == Semantics::Dense {
+            return Some(soft);
+        }
+        let RuleDeclaration { rule, strength, place } = soft;
+        let mut at: HashMap<Vec<LabelId>, usize> =
+            exclusions.iter().enumerate().map(|(at, e)| (e.labels.clone(), at)).collect();
+        for labels in rules::minimal_sets(rule, &self.topology) {
+            // The same labels twice pay twice.
+            if let Some(&twin) = at.get(&labels) {
+                let cost = exclusions[twin].strength.cost() + strength.cost();
+                exclusions[twin].strength = Strength::W(cost);
+            } else {
+                at.insert(labels.clone(), exclusions.len());
+                exclusions.push(explicit(labels, strength, place.clone()));
+            }
+        }
+        None
     }
 }
 

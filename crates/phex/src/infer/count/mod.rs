@@ -21,7 +21,7 @@ const LIMIT: f64 = 300.0;
 const MAX_GROUPS: usize = 4;
 
 /// A forest in the form that the recursions read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Forest {
     parent: Vec<Option<usize>>,
     /// The children of each label; the last entry holds the roots.
@@ -79,6 +79,8 @@ impl Forest {
 #[derive(Debug)]
 pub(crate) struct Count {
     forest: Forest,
+    /// With a cap: the forest without it, for rows that the cap leaves no state.
+    uncapped: Option<Forest>,
     bias: Vec<f64>,
     constant: f64,
     operations: f64,
@@ -143,7 +145,8 @@ impl Count {
             return Err(Unfit::Budget { needs });
         }
         let (bias, constant) = (model.bias().to_vec(), model.constant());
-        Ok(Count { forest, bias, constant, operations, cells })
+        let uncapped = cap.map(|_| Forest { cap: None, ..forest.clone() });
+        Ok(Count { forest, uncapped, bias, constant, operations, cells })
     }
 
     pub(crate) fn operations(&self) -> f64 {
@@ -178,8 +181,12 @@ impl Count {
         for row in 0..block.rows() {
             let unary = self.unary(block, row);
             let tame = unary.iter().all(|u| u[1].abs() <= LIMIT || u[1] == f64::NEG_INFINITY);
-            let fast = if tame { self.answer::<Linear>(&unary) } else { None };
-            let Some((low, high, expected)) = fast.or_else(|| self.answer::<Log>(&unary)) else {
+            let answer = |forest: &Forest| {
+                let fast = if tame { answer::<Linear>(forest, &unary) } else { None };
+                fast.or_else(|| answer::<Log>(forest, &unary))
+            };
+            let found = answer(&self.forest).or_else(|| answer(self.uncapped.as_ref()?));
+            let Some((low, high, expected)) = found else {
                 answers.log_partition[row] = f64::NEG_INFINITY;
                 answers.error[row] = 0.0;
                 continue;
@@ -194,18 +201,6 @@ impl Count {
                 out.iter_mut().zip(&expected.violations).for_each(|(o, &v)| *o = T::from_f64(v));
             }
         }
-    }
-
-    /// Log Z without and with the overflow, and the expectations; `None` when nothing is possible
-    /// or (in linear weights) something underflowed.
-    fn answer<W: Weight>(&self, unary: &[Unary]) -> Option<(f64, f64, Expected)> {
-        let inside = Inside::<W>::new(&self.forest, unary)?;
-        let (high, low) = inside.log_partition(&self.forest);
-        if low == f64::NEG_INFINITY {
-            return None;
-        }
-        let expected = outside(&self.forest, &inside, unary, low)?;
-        Some((low, high, expected))
     }
 
     /// The `k` best label sets of one row.
@@ -257,4 +252,16 @@ impl Forest {
         }
         (operations, cells)
     }
+}
+
+/// Log Z without and with the overflow, and the expectations; `None` when nothing is possible
+/// or (in linear weights) something underflowed.
+fn answer<W: Weight>(forest: &Forest, unary: &[Unary]) -> Option<(f64, f64, Expected)> {
+    let inside = Inside::<W>::new(forest, unary)?;
+    let (high, low) = inside.log_partition(forest);
+    if low == f64::NEG_INFINITY {
+        return None;
+    }
+    let expected = outside(forest, &inside, unary, low)?;
+    Some((low, high, expected))
 }
