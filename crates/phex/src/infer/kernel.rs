@@ -22,7 +22,7 @@ pub(super) enum Kernel {
     Star(Star),
     /// The junction tree of the same model answers for best sets and samples; made when asked.
     Family(Box<Family>, Box<OnceLock<Result<Junction, Unfit>>>),
-    Count(Count),
+    Count(Box<Count>),
     Junction(Box<Junction>),
     Subsets(Subsets),
 }

@@ -194,7 +194,9 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
         Method::States => States::compile(model, budget).map(Kernel::States),
         Method::Star => Star::compile(model).map(Kernel::Star),
         Method::Family => Family::compile(model, options.cap, budget).map(Kernel::family),
-        Method::Count => Count::compile(model, options.cap, budget).map(Kernel::Count),
+        Method::Count => {
+            Count::compile(model, options.cap, budget).map(|count| Kernel::Count(Box::new(count)))
+        }
         Method::Junction => {
             Junction::compile(model, budget, RESTARTS, options.seed).map(Kernel::junction)
         }
