@@ -213,8 +213,8 @@ impl Picture<'_> {
 
     fn finish(self) -> String {
         let graph = self.graph;
-        let legend = self.legend();
-        let width = (self.layout.width + MARGIN + 70.0).max(640.0);
+        let (legend, legend_end) = self.legend();
+        let width = (self.layout.width + MARGIN + 70.0).max(640.0).max(legend_end);
         let height = self.layout.height + MARGIN;
         let summary = format!(
             "labels: {}, hierarchy edges: {}, exclusions: {}, one-of groups: {}{}",
@@ -249,7 +249,8 @@ path{{fill:none;stroke-width:1.3}} .is{{stroke:#9aa5b1}} .further{{stroke:#3b78c
         )
     }
 
-    fn legend(&self) -> String {
+    /// The legend and where it ends.
+    fn legend(&self) -> (String, f64) {
         let mut out = String::new();
         let mut x = MARGIN;
         let mut entry = |mark: String, text: &str, mark_width: f64| {
@@ -288,7 +289,7 @@ path{{fill:none;stroke-width:1.3}} .is{{stroke:#9aa5b1}} .further{{stroke:#3b78c
             let mark = r#"<g class="label dead"><rect y="-6" width="16" height="11" rx="3"/></g>"#;
             entry(String::from(mark), "can never be on", 16.0);
         }
-        out
+        (out, x)
     }
 }
 
