@@ -69,7 +69,7 @@ pub enum Error {
     },
     /// Best sets and samples need an exact engine.
     #[error(
-        "`{method}` is not exact here, and best label sets and samples need an exact engine; leave out the cap, raise the budget or name another method"
+        "`{method}` is not exact here, and best label sets and samples need an exact engine; leave out the cap, raise the budget, name another method, or take the best found by `anneal`"
     )]
     NotExact {
         /// The engine.

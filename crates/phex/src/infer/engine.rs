@@ -7,8 +7,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use super::kernel::Kernel;
-use super::plan::{self, Options, Plan};
-use super::{Answers, Block, LabelSet, Number, Posterior, RowStatus, Trust, Want};
+use super::plan::{self, Plan};
+use super::{
+    Answers, Block, Diagnosis, LabelSet, Number, Options, Posterior, RowStatus, Trust, Want,
+};
 use crate::Error;
 use crate::model::{Model, Relation};
 
@@ -77,40 +79,52 @@ impl Engine {
             expectations: (want.expectations || want.entropy)
                 .then(|| vec![T::ZERO; rows * relations]),
             entropy: None,
+            standard_errors: (want.standard_errors && self.kernel.samples())
+                .then(|| vec![T::ZERO; rows * n]),
             status: block_status(block),
             trust: Vec::new(),
         };
         let mut error = vec![0.0; rows];
+        let mut diagnosis = vec![Diagnosis::default(); rows];
         // Chunks of each buffer, zipped; a buffer that is not wanted gives empty chunks.
-        let mut none: Vec<&mut [T]> = Vec::new();
-        let expectations: Vec<&mut [T]> = match &mut posterior.expectations {
-            Some(all) if relations > 0 => all.chunks_mut(CHUNK * relations).collect(),
-            _ => {
-                none.resize_with(rows.div_ceil(CHUNK), Default::default);
-                none
-            }
-        };
-        let wanted = posterior_wants(want);
+        let chunks = rows.div_ceil(CHUNK);
+        let expectations = chunks_of(&mut posterior.expectations, relations, chunks);
+        let standard_errors = chunks_of(&mut posterior.standard_errors, n, chunks);
         posterior
             .marginals
             .par_chunks_mut(CHUNK * n)
             .zip(posterior.log_partition.par_chunks_mut(CHUNK))
             .zip(error.par_chunks_mut(CHUNK))
+            .zip(diagnosis.par_chunks_mut(CHUNK))
             .zip(expectations.into_par_iter())
+            .zip(standard_errors.into_par_iter())
             .enumerate()
-            .for_each(|(chunk, (((marginals, log_partition), error), expectations))| {
+            .for_each(|(chunk, parts)| {
+                let (parts, standard_errors) = parts;
+                let ((((marginals, log_partition), error), diagnosis), expectations) = parts;
                 let first = chunk * CHUNK;
                 let part = block.slice(first..(first + CHUNK).min(rows));
                 let status = &posterior.status[first..first + part.rows()];
-                let expectations = wanted.then_some(expectations);
-                let mut answers = Answers { marginals, log_partition, expectations, error };
+                let mut answers = Answers {
+                    marginals,
+                    log_partition,
+                    expectations,
+                    error,
+                    diagnosis,
+                    standard_errors,
+                };
                 self.run_chunk(&part, status, &mut answers);
             });
         for row in 0..rows {
             self.finish_row(&mut posterior, row);
         }
-        let trust = |e: f64| if e == 0.0 { Trust::Exact } else { Trust::Certified(e) };
-        posterior.trust = error.into_iter().map(trust).collect();
+        let approximate = self.kernel.is_approximate();
+        let trust = |(error, diagnosis): (f64, Diagnosis)| match (approximate, error) {
+            (true, _) => Trust::Approximate(diagnosis),
+            (false, 0.0) => Trust::Exact,
+            (false, error) => Trust::Certified(error),
+        };
+        posterior.trust = error.into_iter().zip(diagnosis).map(trust).collect();
         if want.entropy {
             posterior.entropy = Some(self.entropy(block, &posterior));
         }
@@ -152,6 +166,9 @@ impl Engine {
         posterior.marginals[row * n..(row + 1) * n].fill(<T as super::Scalar>::NAN);
         if let Some(all) = &mut posterior.expectations {
             all[row * relations..(row + 1) * relations].fill(<T as super::Scalar>::NAN);
+        }
+        if let Some(all) = &mut posterior.standard_errors {
+            all[row * n..(row + 1) * n].fill(<T as super::Scalar>::NAN);
         }
     }
 
@@ -259,8 +276,14 @@ fn is_usable<T: Number>(score: T) -> bool {
     (-1e30..=1e30).contains(&score.to_f64())
 }
 
-fn posterior_wants(want: Want) -> bool {
-    want.expectations || want.entropy
+/// The parts of a buffer for each chunk of rows, or as many times nothing.
+fn chunks_of<T>(all: &mut Option<Vec<T>>, width: usize, chunks: usize) -> Vec<Option<&mut [T]>> {
+    match all {
+        Some(all) if width > 0 => all.chunks_mut(CHUNK * width).map(Some).collect(),
+        // Nothing to fill, but asked for.
+        Some(_) => (0..chunks).map(|_| Some(Default::default())).collect(),
+        None => (0..chunks).map(|_| None).collect(),
+    }
 }
 
 fn block_status<T: Number>(block: &Block<'_, T>) -> Vec<RowStatus> {

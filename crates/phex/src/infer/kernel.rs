@@ -6,11 +6,11 @@ use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
 use super::junction::Junction;
-use super::plan::{Method, Refusal};
+use super::plan::Refusal;
 use super::star::Star;
 use super::states::States;
 use super::subsets::Subsets;
-use super::{Answers, Block, Budget, LabelSet, Number, Unfit};
+use super::{Answers, Block, Budget, LabelSet, Method, Number, Unfit};
 use crate::Error;
 use crate::model::Model;
 
@@ -68,6 +68,16 @@ impl Kernel {
             Kernel::Subsets(_) => false,
             _ => true,
         }
+    }
+
+    /// Whether no bound on the error is known.
+    pub(super) fn is_approximate(&self) -> bool {
+        Method::APPROXIMATE.contains(&self.method())
+    }
+
+    /// Whether it knows the standard errors of its marginals.
+    pub(super) fn samples(&self) -> bool {
+        self.method() == Method::Gibbs
     }
 
     pub(super) fn operations(&self) -> f64 {

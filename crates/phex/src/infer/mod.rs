@@ -13,6 +13,8 @@ mod junction;
 mod k_best;
 mod kernel;
 mod lanes;
+mod network;
+mod options;
 mod plan;
 mod posterior;
 mod star;
@@ -22,8 +24,9 @@ mod subsets;
 pub use advice::{Change, changes_for_exactness};
 pub use block::{Block, Evidence, Number, Scalar};
 pub use engine::Engine;
-pub use plan::{Method, Options, Plan, Refusal};
-pub use posterior::{Posterior, RowStatus, Trust, Want};
+pub use options::{GroupForm, MessageOptions, Method, Options, SamplingOptions, Schedule};
+pub use plan::{Plan, Refusal};
+pub use posterior::{Diagnosis, Posterior, RowStatus, Trust, Want};
 
 /// The buffers that a kernel fills for a block of rows. Kernels see finite scores only; they write
 /// every entry, and set `log_partition` to minus infinity where no state agrees with the evidence
@@ -37,6 +40,10 @@ pub(crate) struct Answers<'a, T> {
     pub(crate) expectations: Option<&'a mut [T]>,
     /// A bound on the error of the marginals a row: 0 for exact kernels.
     pub(crate) error: &'a mut [f64],
+    /// What approximate kernels know of each row; exact ones leave it alone.
+    pub(crate) diagnosis: &'a mut [Diagnosis],
+    /// Rows × labels, when asked for of a kernel that samples.
+    pub(crate) standard_errors: Option<&'a mut [T]>,
 }
 
 /// Why an engine does not take a model.

@@ -2,11 +2,12 @@
 //!
 //! `auto` tries the closed form, then the engines for forests, then counts the states of hard
 //! models, then the junction tree, then certified enumeration; the first that takes the model
-//! within the budget is compared with the cheaper ones that also do.
+//! within the budget is compared with the cheaper ones that also do. Where none does, exact blocks
+//! joined by messages, and last messages alone.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::brute::Brute;
 use super::count::Count;
@@ -16,99 +17,20 @@ use super::kernel::Kernel;
 use super::star::Star;
 use super::states::States;
 use super::subsets::Subsets;
-use super::{Budget, Unfit};
+use super::{Budget, Method, Options, Unfit};
 use crate::Error;
 use crate::model::Model;
-
-/// A way of inference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// The cheapest exact engine within the budget.
-    #[default]
-    Auto,
-    /// All 2ⁿ states.
-    Brute,
-    /// A softmax over the legal states of a hard model.
-    States,
-    /// Closed form for one one-of group of classes × attributes.
-    Star,
-    /// Inside–outside with counters, for forests.
-    Family,
-    /// Inside–outside over counts, for dense semantics on forests.
-    Count,
-    /// A junction tree over legal states, for anything of moderate width.
-    Junction,
-    /// The few classes that can be on together, with a bound on the rest.
-    Subsets,
-}
-
-impl Method {
-    /// Every method but `auto`, in the order in which `auto` tries them.
-    pub const ENGINES: [Method; 7] = [
-        Method::Star,
-        Method::Count,
-        Method::Family,
-        Method::States,
-        Method::Junction,
-        Method::Brute,
-        Method::Subsets,
-    ];
-
-    /// The name used on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Auto => "auto",
-            Method::Brute => "brute",
-            Method::States => "states",
-            Method::Star => "star",
-            Method::Family => "family",
-            Method::Count => "count",
-            Method::Junction => "junction",
-            Method::Subsets => "subsets",
-        }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for Method {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Method, String> {
-        let all = || std::iter::once(Method::Auto).chain(Method::ENGINES);
-        all().find(|method| method.name() == text).ok_or_else(|| {
-            let names: Vec<&str> = all().map(Method::name).collect();
-            format!("`{text}` is not a method: {}", names.join(", "))
-        })
-    }
-}
-
-/// How to compile a model.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Options {
-    /// The way of inference.
-    pub method: Method,
-    /// What the engine may cost.
-    pub budget: Budget,
-    /// For `family` and `count`: count at most this many labels of a family; what is left out is
-    /// bounded and reported. `None` counts all.
-    pub cap: Option<usize>,
-    /// The seed of the random restarts of elimination orders.
-    pub seed: u64,
-}
 
 /// What was chosen, why, and what it costs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     /// The engine.
     pub method: Method,
-    /// Whether its answers are exact; otherwise each row carries a certified bound.
+    /// Whether its answers are exact.
     pub exact: bool,
+    /// Whether its answers are approximate, each row with a diagnosis; otherwise, where they are not
+    /// exact, each row has a certified bound.
+    pub approximate: bool,
     /// Why this engine.
     pub why: String,
     /// Predicted elementary operations a row.
@@ -145,7 +67,7 @@ impl fmt::Display for Refusal {
 
 /// Compiles by the method asked for, or by the best one.
 pub(super) fn choose(model: &Model, options: &Options) -> Result<(Kernel, Plan), Error> {
-    if options.method != Method::Auto {
+    if !matches!(options.method, Method::Auto | Method::Exact) {
         return match compile(model, options.method, options) {
             Ok(kernel) => {
                 let plan = describe(&kernel, String::from("it was asked for"), Vec::new());
@@ -157,7 +79,9 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Kernel, Plan),
         };
     }
     let mut refused = Vec::new();
-    for method in Method::ENGINES {
+    let approximate: &[Method] =
+        if options.method == Method::Auto { &[Method::Blocks, Method::Lbp] } else { &[] };
+    for method in Method::EXACT.into_iter().chain(approximate.iter().copied()) {
         match compile(model, method, options) {
             Ok(kernel) => {
                 let kernel = cheaper_states(model, options, kernel);
@@ -189,7 +113,7 @@ const RESTARTS: usize = 4;
 fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, String> {
     let budget = &options.budget;
     let kernel = match method {
-        Method::Auto => return Err(String::from("auto is not an engine")),
+        Method::Auto | Method::Exact => return Err(format!("{method} is not an engine")),
         Method::Brute => Brute::compile(model).map(Kernel::Brute),
         Method::States => States::compile(model, budget).map(Kernel::States),
         Method::Star => Star::compile(model).map(Kernel::Star),
@@ -201,6 +125,12 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
             Junction::compile(model, budget, RESTARTS, options.seed).map(Kernel::junction)
         }
         Method::Subsets => Subsets::compile(model, budget).map(Kernel::Subsets),
+        Method::Blocks
+        | Method::Lbp
+        | Method::MeanField
+        | Method::Trw
+        | Method::Gibbs
+        | Method::Anneal => Err(Unfit::Shape(String::from("not built yet"))),
     };
     let kernel = kernel.map_err(|unfit| match unfit {
         Unfit::Shape(why) => why,
@@ -217,6 +147,7 @@ fn describe(kernel: &Kernel, why: String, refused: Vec<Refusal>) -> Plan {
     Plan {
         method: kernel.method(),
         exact: kernel.is_exact(),
+        approximate: kernel.is_approximate(),
         why,
         operations: kernel.operations(),
         bytes: kernel.bytes(),

@@ -1,5 +1,7 @@
 //! What inference answers.
 
+use serde::Serialize;
+
 use crate::model::OneOfGroup;
 
 /// Which answers are wanted beside marginals and log-partition.
@@ -9,6 +11,11 @@ pub struct Want {
     pub expectations: bool,
     /// The entropy of each row's distribution, in nats. Needs `expectations`, and implies them.
     pub entropy: bool,
+    /// The standard error of each marginal, by engines that sample.
+    pub standard_errors: bool,
+    /// Rigorous bounds on log Z of rows that are answered approximately: below by mean field, above
+    /// by tree-reweighted messages. They cost more than the answer itself.
+    pub bounds: bool,
 }
 
 /// How far an answer can be trusted.
@@ -18,6 +25,66 @@ pub enum Trust {
     Exact,
     /// Every marginal is within this distance of the exact one.
     Certified(f64),
+    /// No bound on the error is known; what is known of it.
+    Approximate(Diagnosis),
+}
+
+/// What an approximate engine knows of its answer to a row.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Diagnosis {
+    /// Iterations or sweeps done.
+    pub iterations: u32,
+    /// Whether the last change was within the tolerance; sampling: whether the chains agree.
+    pub converged: bool,
+    /// The last change of any belief; sampling: the potential scale reduction less 1.
+    pub residual: f64,
+    /// `log Z` is at least and at most this, rigorously.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<(f64, f64)>,
+    /// The part of independent samples that those drawn are worth, in `[0, 1]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effective_sample: Option<f64>,
+    /// The largest standard error of a marginal, by sampling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<f64>,
+}
+
+impl Diagnosis {
+    /// Below this part of effective samples the proposal missed much of the distribution.
+    pub const LOW_SAMPLE: f64 = 0.2;
+    /// Standard errors above this show in the second digit.
+    pub const HIGH_STANDARD_ERROR: f64 = 0.01;
+    /// An interval around log Z wider than this, in nats, says nothing about probabilities.
+    pub const WIDE_BOUNDS: f64 = 1.0;
+
+    /// Why the answer should not be trusted; `None` where nothing speaks against it, which is no
+    /// proof that it is right.
+    pub fn doubt(&self) -> Option<&'static str> {
+        let above = |value: Option<f64>, limit| value.is_some_and(|value: f64| !(value <= limit));
+        if !self.converged {
+            Some("it did not converge")
+        } else if self.effective_sample.is_some_and(|part| !(part >= Diagnosis::LOW_SAMPLE)) {
+            Some("its effective sample size is low")
+        } else if above(self.standard_error, Diagnosis::HIGH_STANDARD_ERROR) {
+            Some("its standard error is high")
+        } else if above(self.bounds.map(|(low, high)| high - low), Diagnosis::WIDE_BOUNDS) {
+            Some("its bounds on log Z are wide")
+        } else {
+            None
+        }
+    }
+}
+
+impl Trust {
+    /// Why the answer should not be trusted, where something says so.
+    pub fn doubt(&self) -> Option<&'static str> {
+        match self {
+            Trust::Exact => None,
+            Trust::Certified(error) if *error <= 1e-3 => None,
+            Trust::Certified(_) => Some("it is certified only to more than 0.001"),
+            Trust::Approximate(diagnosis) => diagnosis.doubt(),
+        }
+    }
 }
 
 /// What became of a row.
@@ -48,6 +115,8 @@ pub struct Posterior<T> {
     pub expectations: Option<Vec<T>>,
     /// The entropy of each row, when asked for.
     pub entropy: Option<Vec<f64>>,
+    /// The standard error of each marginal, row after row, when asked for and sampled.
+    pub standard_errors: Option<Vec<T>>,
     /// What became of each row.
     pub status: Vec<RowStatus>,
     /// How far each row can be trusted.
@@ -74,11 +143,13 @@ impl<T> Posterior<T> {
         group.labels.iter().map(|id| self.row(row)[id.index()]).collect()
     }
 
-    /// The largest certified error of any row: 0 when all are exact.
+    /// The largest certified error of any row: 0 when all are exact, 1 (which certifies nothing) when
+    /// one is approximate.
     pub fn certified_error(&self) -> f64 {
         let error = |trust: &Trust| match trust {
             Trust::Exact => 0.0,
             Trust::Certified(error) => *error,
+            Trust::Approximate(_) => 1.0,
         };
         // A bound that is not a number bounds nothing.
         let known = |e: f64| if e.is_nan() { 1.0 } else { e };

@@ -39,6 +39,8 @@ fn ask<T: Scalar>(
         log_partition: &mut answered.log_partition,
         expectations: wanted.then_some(&mut answered.expectations),
         error: &mut answered.error,
+        diagnosis: &mut [],
+        standard_errors: None,
     };
     run(block, &mut answers);
     answered

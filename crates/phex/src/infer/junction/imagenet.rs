@@ -41,6 +41,8 @@ fn run<T: Scalar>(junction: &Junction, model: &Model, scores: &[T]) -> (f64, Vec
         log_partition: &mut log_partition,
         expectations: Some(&mut expectations),
         error: &mut error,
+        diagnosis: &mut [],
+        standard_errors: None,
     };
     junction.run(&Block::new(model.len(), scores), &mut answers);
     (log_partition[0], marginals, expectations)
@@ -137,6 +139,8 @@ fn soft_siblings() {
             log_partition: &mut answer.0,
             expectations: None,
             error: &mut answer.1,
+            diagnosis: &mut [],
+            standard_errors: None,
         };
         junction.run(&Block::new(model.len(), &scores), &mut answers);
         answer.0[0]

@@ -35,6 +35,8 @@ fn output<T: Scalar>(
         log_partition: &mut output.log_partition,
         expectations: Some(&mut output.expectations),
         error: &mut error,
+        diagnosis: &mut [],
+        standard_errors: None,
     };
     run(block, &mut answers);
     assert!(error.iter().all(|&error| error == 0.0));

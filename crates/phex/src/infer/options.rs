@@ -1,0 +1,204 @@
+//! Which way of inference, and how far it may go.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Budget;
+
+/// A way of inference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The cheapest exact engine within the budget, else the best approximate one.
+    #[default]
+    Auto,
+    /// The cheapest exact engine within the budget, else an error.
+    Exact,
+    /// All 2ⁿ states.
+    Brute,
+    /// A softmax over the legal states of a hard model.
+    States,
+    /// Closed form for one one-of group of classes × attributes.
+    Star,
+    /// Inside–outside with counters, for forests.
+    Family,
+    /// Inside–outside over counts, for dense semantics on forests.
+    Count,
+    /// A junction tree over legal states, for anything of moderate width.
+    Junction,
+    /// The few classes that can be on together, with a bound on the rest.
+    Subsets,
+    /// Exact forests joined by messages on the relations that they leave out.
+    Blocks,
+    /// Loopy belief propagation, the paper's method.
+    Lbp,
+    /// Mean field: a lower bound on log Z.
+    MeanField,
+    /// Tree-reweighted belief propagation: an upper bound on log Z.
+    Trw,
+    /// Gibbs sampling, with parallel tempering where asked for.
+    Gibbs,
+    /// Simulated annealing: best label sets only.
+    Anneal,
+}
+
+impl Method {
+    /// The exact and certified engines, in the order in which `auto` tries them.
+    pub const EXACT: [Method; 7] = [
+        Method::Star,
+        Method::Count,
+        Method::Family,
+        Method::States,
+        Method::Junction,
+        Method::Brute,
+        Method::Subsets,
+    ];
+
+    /// The approximate engines for marginals.
+    pub const APPROXIMATE: [Method; 5] =
+        [Method::Blocks, Method::Lbp, Method::Gibbs, Method::MeanField, Method::Trw];
+
+    /// Every method.
+    pub fn all() -> impl Iterator<Item = Method> {
+        let choices = [Method::Auto, Method::Exact].into_iter();
+        choices.chain(Method::EXACT).chain(Method::APPROXIMATE).chain([Method::Anneal])
+    }
+
+    /// The name used on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Auto => "auto",
+            Method::Exact => "exact",
+            Method::Brute => "brute",
+            Method::States => "states",
+            Method::Star => "star",
+            Method::Family => "family",
+            Method::Count => "count",
+            Method::Junction => "junction",
+            Method::Subsets => "subsets",
+            Method::Blocks => "blocks",
+            Method::Lbp => "lbp",
+            Method::MeanField => "mean-field",
+            Method::Trw => "trw",
+            Method::Gibbs => "gibbs",
+            Method::Anneal => "anneal",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Method {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Method, String> {
+        Method::all().find(|method| method.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = Method::all().map(Method::name).collect();
+            format!("`{text}` is not a method: {}", names.join(", "))
+        })
+    }
+}
+
+/// How to compile a model.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Options {
+    /// The way of inference.
+    pub method: Method,
+    /// What the engine may cost.
+    pub budget: Budget,
+    /// For `family` and `count`: count at most this many labels of a family; what is left out is
+    /// bounded and reported. `None` counts all.
+    pub cap: Option<usize>,
+    /// The seed of everything random: elimination orders, spanning trees, samples.
+    pub seed: u64,
+    /// For `lbp`, `blocks`, `mean-field` and `trw`.
+    pub messages: MessageOptions,
+    /// For `gibbs`, and for the check of `blocks`.
+    pub sampling: SamplingOptions,
+}
+
+/// In which order messages are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// Label after label, each with the newest messages: converges where flooding oscillates.
+    #[default]
+    InPlace,
+    /// All at once from those before: the paper's.
+    Flooding,
+    /// Always the label whose messages are most out of date. One row at a time.
+    Residual,
+}
+
+/// How exclusion groups enter message passing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupForm {
+    /// One factor that counts its members.
+    #[default]
+    Cardinality,
+    /// An edge for each pair: the paper's.
+    Pairs,
+}
+
+/// How engines that iterate go on and stop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MessageOptions {
+    /// The order of messages.
+    pub schedule: Schedule,
+    /// How exclusion groups enter.
+    pub groups: GroupForm,
+    /// The part of the old message that is kept, in `[0, 1)`.
+    pub damping: f64,
+    /// Stop after this many iterations.
+    pub iterations: u32,
+    /// Stop when no belief changes by more than this. 0 runs all the iterations.
+    pub tolerance: f64,
+}
+
+impl Default for MessageOptions {
+    fn default() -> MessageOptions {
+        MessageOptions {
+            schedule: Schedule::InPlace,
+            groups: GroupForm::Cardinality,
+            damping: 0.3,
+            iterations: 200,
+            tolerance: 1e-6,
+        }
+    }
+}
+
+/// How engines that sample go on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SamplingOptions {
+    /// Chains of each row, in lanes of a vector.
+    pub chains: u32,
+    /// Sweeps before the first that counts.
+    pub burn_in: u32,
+    /// Sweeps that count.
+    pub sweeps: u32,
+    /// Temperatures of parallel tempering; 1 is plain Gibbs sampling.
+    pub temperatures: u32,
+    /// The factor on all log-weights at the hottest temperature, in `(0, 1)`.
+    pub hottest: f64,
+    /// Samples by which `blocks` checks a row; 0 leaves the check out.
+    pub check: u32,
+}
+
+impl Default for SamplingOptions {
+    fn default() -> SamplingOptions {
+        SamplingOptions {
+            chains: 64,
+            burn_in: 50,
+            sweeps: 200,
+            temperatures: 1,
+            hottest: 0.1,
+            check: 100,
+        }
+    }
+}
