@@ -6,6 +6,7 @@ use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
 use super::junction::Junction;
+use super::lbp::Lbp;
 use super::plan::Refusal;
 use super::star::Star;
 use super::states::States;
@@ -25,6 +26,7 @@ pub(super) enum Kernel {
     Count(Box<Count>),
     Junction(Box<Junction>),
     Subsets(Subsets),
+    Lbp(Box<Lbp>),
 }
 
 impl Kernel {
@@ -45,6 +47,7 @@ impl Kernel {
             Kernel::Count(_) => Method::Count,
             Kernel::Junction(_) => Method::Junction,
             Kernel::Subsets(_) => Method::Subsets,
+            Kernel::Lbp(_) => Method::Lbp,
         }
     }
 
@@ -58,6 +61,7 @@ impl Kernel {
             Kernel::Count(_) => "dense semantics on a forest",
             Kernel::Junction(_) => "no special shape, and narrow enough for a junction tree",
             Kernel::Subsets(_) => "classes and attributes without a one-of group",
+            Kernel::Lbp(_) => "no exact engine takes it within the budget, nor exact blocks",
         })
     }
 
@@ -65,7 +69,7 @@ impl Kernel {
         match self {
             Kernel::Family(family, _) => family.is_exact(),
             Kernel::Count(count) => count.is_exact(),
-            Kernel::Subsets(_) => false,
+            Kernel::Subsets(_) | Kernel::Lbp(_) => false,
             _ => true,
         }
     }
@@ -89,6 +93,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.operations(),
             Kernel::Junction(kernel) => kernel.operations(),
             Kernel::Subsets(kernel) => kernel.operations(),
+            Kernel::Lbp(kernel) => kernel.operations(),
         }
     }
 
@@ -101,6 +106,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.bytes(),
             Kernel::Junction(kernel) => kernel.bytes(),
             Kernel::Subsets(kernel) => kernel.bytes(),
+            Kernel::Lbp(kernel) => kernel.bytes(),
         }
     }
 
@@ -135,6 +141,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.run(block, answers),
             Kernel::Junction(kernel) => kernel.run(block, answers),
             Kernel::Subsets(kernel) => kernel.run(block, answers),
+            Kernel::Lbp(kernel) => kernel.run(block, answers),
         }
     }
 
@@ -152,7 +159,7 @@ impl Kernel {
             Kernel::Family(_, tree) => junction_of(model, tree)?.best(block, row, k),
             Kernel::Count(kernel) => kernel.best(block, row, k),
             Kernel::Junction(kernel) => kernel.best(block, row, k),
-            Kernel::Subsets(_) => Vec::new(),
+            Kernel::Subsets(_) | Kernel::Lbp(_) => Vec::new(),
         })
     }
 
@@ -176,7 +183,7 @@ impl Kernel {
             Kernel::Family(_, tree) => from_tree(junction_of(model, tree)?, uniform),
             Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
             Kernel::Junction(kernel) => from_tree(kernel, uniform),
-            Kernel::Subsets(_) => Vec::new(),
+            Kernel::Subsets(_) | Kernel::Lbp(_) => Vec::new(),
         })
     }
 }

@@ -13,6 +13,7 @@ mod junction;
 mod k_best;
 mod kernel;
 mod lanes;
+mod lbp;
 mod network;
 mod options;
 mod plan;

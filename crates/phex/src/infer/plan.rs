@@ -14,6 +14,7 @@ use super::count::Count;
 use super::family::Family;
 use super::junction::Junction;
 use super::kernel::Kernel;
+use super::lbp::Lbp;
 use super::star::Star;
 use super::states::States;
 use super::subsets::Subsets;
@@ -125,8 +126,8 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
             Junction::compile(model, budget, RESTARTS, options.seed).map(Kernel::junction)
         }
         Method::Subsets => Subsets::compile(model, budget).map(Kernel::Subsets),
+        Method::Lbp => Lbp::compile(model, options).map(|lbp| Kernel::Lbp(Box::new(lbp))),
         Method::Blocks
-        | Method::Lbp
         | Method::MeanField
         | Method::Trw
         | Method::Gibbs

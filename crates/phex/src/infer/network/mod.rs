@@ -131,6 +131,20 @@ impl Network {
         self.labels + 2 * self.pairs.len() + links + tables + states + members
     }
 
+    /// Lists every cell of tables of at most this many.
+    pub(crate) fn fill_tables(&mut self, most: usize) {
+        for table in &mut self.tables {
+            let (rows, columns) = (self.groups[table.a].len(), self.groups[table.b].len());
+            if rows * columns > most || table.entries.len() == rows * columns {
+                continue;
+            }
+            let mut all: Vec<(usize, usize, f64)> =
+                (0..rows * columns).map(|at| (at / columns, at % columns, 0.0)).collect();
+            table.entries.iter().for_each(|&(s, t, cost)| all[s * columns + t].2 = cost);
+            table.entries = all;
+        }
+    }
+
     /// Fills the expected violations of every relation, from the marginals of labels, the
     /// probability that both labels of a place are on, and the expected pairs on of a cardinality
     /// factor.

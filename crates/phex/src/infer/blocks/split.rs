@@ -1,0 +1,324 @@
+//! Splits a model into a forest that `family` solves exactly and the relations that it leaves out.
+//!
+//! Each label keeps its strongest parent. The exclusions of a family are taken up as disjoint sets in
+//! which every pair costs the same, largest first; what is left (second parents, exclusions between
+//! families, sets that overlap) are residual pairs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::graph::LabelId;
+use crate::infer::Unfit;
+use crate::model::{Model, Relation};
+
+/// A relation of two labels that the forest leaves out.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Residual {
+    pub(super) a: usize,
+    pub(super) b: usize,
+    /// `costs[x_a][x_b]`.
+    pub(super) costs: [[f64; 2]; 2],
+}
+
+/// Where the expected violations of a relation, or of one of its pairs, are read off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Source {
+    /// A relation of the forest.
+    Forest(usize),
+    /// Both labels of a residual pair on; for a hierarchy edge, its child without them.
+    Residual { pair: usize, child: Option<usize> },
+}
+
+/// A model in two parts.
+#[derive(Debug)]
+pub(super) struct Split {
+    pub(super) forest: Model,
+    pub(super) residual: Vec<Residual>,
+    /// For each relation of the model, what its violations are the sum of.
+    pub(super) sources: Vec<Vec<Source>>,
+}
+
+/// More pairs of exclusion groups than this are not looked at one by one.
+const MAX_PAIRS: usize = 4_000_000;
+
+type Pair = (usize, usize);
+
+/// The pairs that are left over, merged.
+#[derive(Default)]
+struct Leftover {
+    at: BTreeMap<Pair, usize>,
+    pairs: Vec<Residual>,
+}
+
+impl Leftover {
+    fn add(&mut self, a: usize, b: usize, costs: [[f64; 2]; 2]) -> usize {
+        let (a, b, costs) = if a < b {
+            (a, b, costs)
+        } else {
+            (b, a, [[costs[0][0], costs[1][0]], [costs[0][1], costs[1][1]]])
+        };
+        let at = *self.at.entry((a, b)).or_insert_with(|| {
+            self.pairs.push(Residual { a, b, costs: [[0.0; 2]; 2] });
+            self.pairs.len() - 1
+        });
+        let sums = self.pairs[at].costs.iter_mut().flatten();
+        sums.zip(costs.iter().flatten()).for_each(|(sum, cost)| *sum += cost);
+        at
+    }
+}
+
+/// An exclusion of a model: relation, labels, cost of a pair.
+type Exclusive = (usize, Vec<usize>, f64);
+
+impl Split {
+    pub(super) fn new(model: &Model) -> Result<Split, Unfit> {
+        if model.dense().is_some() {
+            let words = "dense semantics on a forest: `count` takes it exactly";
+            return Err(Unfit::Shape(words.to_owned()));
+        }
+        let parent = strongest_parents(model);
+        let mut relations = Vec::new();
+        let mut leftover = Leftover::default();
+        let mut sources = vec![Vec::new(); model.relations().len()];
+        let mut exclusive: Vec<Exclusive> = Vec::new();
+        let mut pairs = 0;
+        for (at, relation) in model.relations().iter().enumerate() {
+            let ids = |labels: &[LabelId]| labels.iter().map(|id| id.index()).collect::<Vec<_>>();
+            match relation {
+                Relation::Hierarchy { parent: above, child, cost } => {
+                    if parent[child.index()] == Some(above.index()) {
+                        sources[at].push(Source::Forest(relations.len()));
+                        relations.push(relation.clone());
+                    } else {
+                        let costs = [[0.0, *cost], [0.0, 0.0]];
+                        let pair = leftover.add(above.index(), child.index(), costs);
+                        let child = Some(child.index());
+                        sources[at].push(Source::Residual { pair, child });
+                    }
+                }
+                Relation::Exclusion { a, b, cost } => {
+                    exclusive.push((at, ids(&[*a, *b]), *cost));
+                    pairs += 1;
+                }
+                Relation::Group { labels, cost } => {
+                    exclusive.push((at, ids(labels), *cost));
+                    pairs += labels.len() * labels.len() / 2;
+                }
+                Relation::Pair { a, b, costs } => {
+                    let pair = leftover.add(a.index(), b.index(), *costs);
+                    sources[at].push(Source::Residual { pair, child: None });
+                }
+            }
+        }
+        if pairs > MAX_PAIRS {
+            let needs = format!("{pairs} pairs of exclusion groups");
+            return Err(Unfit::Budget { needs });
+        }
+        let sets = counted_sets(&exclusive, &parent);
+        assign(&exclusive, &sets, &mut relations, &mut leftover, &mut sources);
+        if relations.is_empty() && model.one_of().is_empty() {
+            let words = "it has no hierarchy or exclusions to make exact blocks of";
+            return Err(Unfit::Shape(words.to_owned()));
+        }
+        let forest = Model::from_parts(
+            model.names().to_vec(),
+            model.bias().to_vec(),
+            model.constant(),
+            relations,
+            model.one_of().to_vec(),
+        );
+        Ok(Split { forest, residual: leftover.pairs, sources })
+    }
+}
+
+/// The parent of each label by its strongest edge, the first of several.
+fn strongest_parents(model: &Model) -> Vec<Option<usize>> {
+    let mut strongest = vec![f64::NEG_INFINITY; model.len()];
+    let mut parent = vec![None; model.len()];
+    for relation in model.relations() {
+        if let Relation::Hierarchy { parent: above, child, cost } = relation
+            && *cost > strongest[child.index()]
+        {
+            strongest[child.index()] = *cost;
+            parent[child.index()] = Some(above.index());
+        }
+    }
+    parent
+}
+
+/// A set of siblings that the forest counts, and the cost of a pair.
+struct Counted {
+    labels: Vec<usize>,
+    cost: f64,
+}
+
+/// Disjoint sets of siblings that some exclusion names, largest first.
+fn counted_sets(exclusive: &[Exclusive], parent: &[Option<usize>]) -> Vec<Counted> {
+    let mut candidates: Vec<Counted> = Vec::new();
+    for (_, labels, cost) in exclusive {
+        let mut families: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        labels.iter().for_each(|&label| families.entry(parent[label]).or_default().push(label));
+        let large = families.into_values().filter(|labels| labels.len() > 1);
+        candidates.extend(large.map(|labels| Counted { labels, cost: *cost }));
+    }
+    // Pairs that make up a clique without being written as a set grow into one.
+    grow_cliques(&mut candidates);
+    candidates.sort_by_key(|set| std::cmp::Reverse(set.labels.len()));
+    let mut taken = vec![false; parent.len()];
+    let mut sets = Vec::new();
+    for mut set in candidates {
+        set.labels.retain(|&label| !taken[label]);
+        if set.labels.len() > 1 {
+            set.labels.iter().for_each(|&label| taken[label] = true);
+            set.labels.sort_unstable();
+            sets.push(set);
+        }
+    }
+    sets
+}
+
+/// Adds, for pairs of equal cost among the same siblings, the cliques that a greedy search finds.
+fn grow_cliques(candidates: &mut Vec<Counted>) {
+    let mut near: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
+    for set in candidates.iter().filter(|set| set.labels.len() == 2) {
+        let (a, b) = (set.labels[0], set.labels[1]);
+        near.entry(a).or_default().push((b, set.cost));
+        near.entry(b).or_default().push((a, set.cost));
+    }
+    let mut order: Vec<usize> = near.keys().copied().collect();
+    order.sort_by_key(|label| (std::cmp::Reverse(near[label].len()), *label));
+    let joined = |a: usize, b: usize, cost: f64| near[&a].contains(&(b, cost));
+    let mut used: std::collections::HashSet<usize> = std::collections::HashSet::new();
+    for &start in &order {
+        if used.contains(&start) {
+            continue;
+        }
+        let cost = near[&start][0].1;
+        let mut clique = vec![start];
+        let mut others: Vec<usize> = near[&start].iter().filter(|n| n.1 == cost).map(|n| n.0).collect();
+        others.sort_by_key(|label| (std::cmp::Reverse(near[label].len()), *label));
+        others.dedup();
+        for other in others {
+            if !used.contains(&other) && clique.iter().all(|&member| joined(member, other, cost)) {
+                clique.push(other);
+            }
+        }
+        if clique.len() > 2 {
+            used.extend(&clique);
+            candidates.push(Counted { labels: clique, cost });
+        }
+    }
+}
+
+/// Gives every pair of every exclusion to its counted set, or to the leftovers.
+fn assign(
+    exclusive: &[Exclusive],
+    sets: &[Counted],
+    relations: &mut Vec<Relation>,
+    leftover: &mut Leftover,
+    sources: &mut [Vec<Source>],
+) {
+    let mut set_of: HashMap<usize, usize> = HashMap::new();
+    for (at, set) in sets.iter().enumerate() {
+        set.labels.iter().for_each(|&label| {
+            set_of.insert(label, at);
+        });
+    }
+    let same_set = |a: usize, b: usize| {
+        set_of.get(&a).copied().filter(|at| set_of.get(&b) == Some(at))
+    };
+    // A set that is one relation as it stands needs no pairs.
+    let whole = |labels: &[usize], cost: f64| {
+        let set = same_set(labels[0], labels[1])?;
+        let mut sorted = labels.to_vec();
+        sorted.sort_unstable();
+        (sets[set].labels == sorted && sets[set].cost == cost).then_some(set)
+    };
+    let mut written: Vec<Option<usize>> = vec![None; sets.len()];
+    for (_, labels, cost) in exclusive {
+        if let Some(set) = whole(labels, *cost)
+            && written[set].is_none()
+        {
+            written[set] = Some(relations.len());
+            relations.push(exclusion(labels, *cost));
+        }
+    }
+    // The others are all the pairs of their labels, each with an expectation of its own.
+    let mut pair_at: HashMap<Pair, usize> = HashMap::new();
+    for (at, set) in sets.iter().enumerate().filter(|(at, _)| written[*at].is_none()) {
+        let _ = at;
+        for (i, &a) in set.labels.iter().enumerate() {
+            for &b in &set.labels[i + 1..] {
+                pair_at.insert((a, b), relations.len());
+                relations.push(exclusion(&[a, b], set.cost));
+            }
+        }
+    }
+    // What a set charges too much or too little for a pair is settled once.
+    let mut due: BTreeMap<Pair, f64> = BTreeMap::new();
+    for set in sets {
+        for (i, &a) in set.labels.iter().enumerate() {
+            set.labels[i + 1..].iter().for_each(|&b| {
+                due.insert((a, b), -set.cost);
+            });
+        }
+    }
+    for (relation, labels, cost) in exclusive {
+        if let Some(set) = whole(labels, *cost)
+            && let Some(at) = written[set].filter(|_| sources[*relation].is_empty())
+            && pays(&mut due, labels, *cost)
+        {
+            sources[*relation].push(Source::Forest(at));
+            continue;
+        }
+        for (i, &a) in labels.iter().enumerate() {
+            for &b in &labels[i + 1..] {
+                let pair = (a.min(b), a.max(b));
+                match due.get_mut(&pair) {
+                    Some(rest) if *rest == -*cost || (*rest < 0.0 && rest.is_finite()) => {
+                        // Infinite costs cancel only when equal.
+                        *rest = if rest.is_finite() { *rest + cost } else { 0.0 };
+                    }
+                    _ => {
+                        leftover.add(a, b, [[0.0, 0.0], [0.0, *cost]]);
+                    }
+                }
+                let source = match pair_at.get(&pair) {
+                    Some(&at) => Source::Forest(at),
+                    None => {
+                        let pair = leftover.add(a, b, [[0.0; 2]; 2]);
+                        Source::Residual { pair, child: None }
+                    }
+                };
+                sources[*relation].push(source);
+            }
+        }
+    }
+    for ((a, b), rest) in due {
+        if rest != 0.0 {
+            leftover.add(a, b, [[0.0, 0.0], [0.0, rest]]);
+        }
+    }
+}
+
+/// Takes what an exclusion pays for all of its pairs off what is due, when all of it is.
+fn pays(due: &mut BTreeMap<Pair, f64>, labels: &[usize], cost: f64) -> bool {
+    let mut pairs = Vec::new();
+    for (i, &a) in labels.iter().enumerate() {
+        labels[i + 1..].iter().for_each(|&b| pairs.push((a.min(b), a.max(b))));
+    }
+    if !pairs.iter().all(|pair| due.get(pair) == Some(&-cost)) {
+        return false;
+    }
+    pairs.into_iter().for_each(|pair| {
+        due.insert(pair, 0.0);
+    });
+    true
+}
+
+fn exclusion(labels: &[usize], cost: f64) -> Relation {
+    let ids: Vec<LabelId> = labels.iter().copied().map(LabelId::from).collect();
+    match ids[..] {
+        [a, b] => Relation::Exclusion { a, b, cost },
+        _ => Relation::Group { labels: ids, cost },
+    }
+}

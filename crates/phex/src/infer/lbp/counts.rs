@@ -1,0 +1,237 @@
+//! Messages of cardinality factors: exclusion groups of k members at cost w a pair.
+//!
+//! With the cavity odds `a_j` of the members, the message to member i is
+//!
+//! ```text
+//! ρ_i = Σ_m e_m q^C(m+1,2) / Σ_m e_m q^C(m,2)      (e_m the m-th symmetric polynomial of a_{j≠i})
+//! ```
+//!
+//! The polynomials are those of a count of independent members, D(m). To keep it where the weight is,
+//! the odds are tilted by `τ = e^−λ`, `λ = w (c − ½)`, about a count c: then
+//! `e^{λm} q^C(m,2) = g(m) e^{w c²/2}` with `g(m) = exp(−w (m − c)² / 2)`, and
+//! `ρ_i = τ Σ D₋ᵢ(m) g(m+1) / Σ D₋ᵢ(m) g(m)`. D₋ᵢ comes from D by division by the member's own
+//! polynomial, from below or from above, whichever damps rounding. Cost: O(k²) for all k messages,
+//! where pairs would need k² messages too but pass them around in circles.
+
+use super::Compiled;
+use super::labels::Damping;
+use super::layout::Member;
+use super::number::{Odds, within};
+use super::state::State;
+use crate::infer::Scalar;
+use crate::infer::lanes::{Elementary, Lanes};
+
+/// Below this total cost of all pairs nothing underflows without a tilt.
+const SAFE: f64 = 600.0;
+
+/// The count of a cardinality factor's members, for some rows.
+pub(super) struct Count<const L: usize> {
+    /// Probability of each member on and off, tilted.
+    on: Vec<Lanes<f64, L>>,
+    off: Vec<Lanes<f64, L>>,
+    /// The distribution of the count of independent members.
+    distribution: Vec<Lanes<f64, L>>,
+    /// `g` for each count.
+    weight: Vec<Lanes<f64, L>>,
+    tilt: Lanes<f64, L>,
+    centre: Lanes<f64, L>,
+}
+
+impl Compiled {
+    /// What each member says: its odds without the factor.
+    #[inline(always)]
+    fn member_odds<T: Odds, const L: usize>(
+        &self,
+        state: &State<T, L>,
+        factor: usize,
+    ) -> Vec<Lanes<f64, L>> {
+        let members = self.layout.members[factor].iter();
+        members
+            .map(|member| match *member {
+                Member::Part(part) => state.part_cavity[part],
+                Member::Port(port) => Lanes(state.cavity[port].0.map(Scalar::to_f64)),
+            })
+            .collect()
+    }
+
+    /// All messages of a factor, from the newest it was told.
+    #[inline(always)]
+    pub(super) fn visit_count<T: Odds, const L: usize>(
+        &self,
+        state: &mut State<T, L>,
+        factor: usize,
+        damping: Option<Damping<f64>>,
+    ) {
+        let odds = self.member_odds(state, factor);
+        let cost = self.network.cardinalities[factor].cost;
+        let fresh: Vec<[Lanes<f64, L>; 2]> = if cost == f64::INFINITY {
+            at_most_one(&odds)
+        } else {
+            let count = Count::new(cost, &odds);
+            (0..odds.len()).map(|member| count.message(member)).collect()
+        };
+        for (member, [above, below]) in self.layout.members[factor].iter().zip(&fresh) {
+            let before: Lanes<f64, L> = match *member {
+                Member::Part(part) => state.part_in[part],
+                Member::Port(port) => Lanes(state.incoming[port].0.map(Scalar::to_f64)),
+            };
+            let mut said = Lanes([1.0; L]);
+            for lane in 0..L {
+                let (above, below) = (above.0[lane], below.0[lane]);
+                let odds = match damping {
+                    None => above / below,
+                    Some(damping) => damping.mix(above, below, before.0[lane]),
+                };
+                said.0[lane] = within(odds, f64::WIDE);
+            }
+            match *member {
+                Member::Part(part) => state.part_in[part] = said,
+                Member::Port(port) => {
+                    state.incoming[port] =
+                        Lanes(said.0.map(|odds| within(T::from_f64(odds), T::WIDE)));
+                }
+            }
+        }
+    }
+
+    /// `ln Z_f − Σ ln(1 + a)` and the expected number of pairs that are on.
+    #[inline(always)]
+    pub(super) fn count_energy<T: Odds, const L: usize>(
+        &self,
+        state: &State<T, L>,
+        factor: usize,
+    ) -> (Lanes<f64, L>, Lanes<f64, L>) {
+        let odds = self.member_odds(state, factor);
+        let cost = self.network.cardinalities[factor].cost;
+        let mut log = Lanes([0.0; L]);
+        let mut pairs = Lanes([0.0; L]);
+        if cost == f64::INFINITY {
+            for lane in 0..L {
+                let sum: f64 = odds.iter().map(|odds| odds.0[lane]).sum();
+                let independent: f64 = odds.iter().map(|odds| odds.0[lane].ln_1p()).sum();
+                log.0[lane] = sum.ln_1p() - independent;
+            }
+            return (log, pairs);
+        }
+        let count = Count::new(cost, &odds);
+        for lane in 0..L {
+            let (mut total, mut twice) = (0.0, 0.0);
+            for (m, (d, g)) in count.distribution.iter().zip(&count.weight).enumerate() {
+                let part = d.0[lane] * g.0[lane];
+                total += part;
+                twice += part * (m * m.saturating_sub(1)) as f64;
+            }
+            pairs.0[lane] = twice / total / 2.0;
+            let tilted = |odds: &Lanes<f64, L>| (odds.0[lane] * count.tilt.0[lane]).ln_1p();
+            let moved: f64 = odds.iter().map(|odds| tilted(odds) - odds.0[lane].ln_1p()).sum();
+            log.0[lane] = total.ln() + cost * count.centre.0[lane].powi(2) / 2.0 + moved;
+        }
+        (log, pairs)
+    }
+}
+
+/// Where no two members may be on, a member hears `1 / (1 + Σ others)`.
+#[inline(always)]
+fn at_most_one<const L: usize>(odds: &[Lanes<f64, L>]) -> Vec<[Lanes<f64, L>; 2]> {
+    let one = Lanes([1.0; L]);
+    let mut out = vec![[one, one]; odds.len()];
+    // Sums from both sides, since taking a member out of the whole sum would cancel.
+    let (mut before, mut after) = (Lanes([0.0; L]), Lanes([0.0; L]));
+    for at in 0..odds.len() {
+        out[at][1] += before;
+        before += odds[at];
+        let back = odds.len() - 1 - at;
+        out[back][1] += after;
+        after += odds[back];
+    }
+    out
+}
+
+impl<const L: usize> Count<L> {
+    #[inline(always)]
+    fn new(cost: f64, odds: &[Lanes<f64, L>]) -> Count<L> {
+        let k = odds.len();
+        let centre = if cost * (k * k) as f64 / 2.0 < SAFE {
+            Lanes([0.5; L])
+        } else {
+            likely_count(cost, odds)
+        };
+        let tilt = centre.map(|centre| (-cost * (centre - 0.5)).exp_downwards());
+        let tilted = |odds: &Lanes<f64, L>| odds.zip(tilt, |odds, tilt| odds * tilt);
+        let off: Vec<_> = odds.iter().map(|odds| tilted(odds).map(|a| 1.0 / (1.0 + a))).collect();
+        let on: Vec<_> = odds.iter().map(|odds| tilted(odds).map(|a| a / (1.0 + a))).collect();
+        let mut distribution = vec![Lanes([0.0; L]); k + 1];
+        distribution[0] = Lanes([1.0; L]);
+        for (done, (on, off)) in on.iter().zip(&off).enumerate() {
+            for m in (0..=done).rev() {
+                let here = distribution[m];
+                distribution[m + 1] += here * *on;
+                distribution[m] = here * *off;
+            }
+        }
+        let weight = (0..=k).map(|m| {
+            centre.map(|centre| {
+                let away = m as f64 - centre;
+                (-cost * away * away / 2.0).exp_downwards()
+            })
+        });
+        Count { weight: weight.collect(), on, off, distribution, tilt, centre }
+    }
+
+    /// The odds that a member hears, above and below the line.
+    #[inline(always)]
+    fn message(&self, member: usize) -> [Lanes<f64, L>; 2] {
+        let k = self.on.len();
+        let (on, off) = (&self.on[member], &self.off[member]);
+        let mut rising = [Lanes([0.0; L]); 2];
+        let mut falling = rising;
+        let (mut up, mut down) = (Lanes([0.0; L]), Lanes([0.0; L]));
+        // From below where the member is likelier off, from above where it is likelier on: the
+        // other one blows up, and is thrown away.
+        for m in 0..k {
+            let back = k - 1 - m;
+            for lane in 0..L {
+                let (on, off) = (on.0[lane], off.0[lane]);
+                let least = if off > 0.5 { 1.0 / off } else { 1.0 };
+                let value = (self.distribution[m].0[lane] - on * up.0[lane]) * least;
+                up.0[lane] = if value > 0.0 { value } else { 0.0 };
+                rising[0].0[lane] += up.0[lane] * self.weight[m + 1].0[lane];
+                rising[1].0[lane] += up.0[lane] * self.weight[m].0[lane];
+                let most = if on >= 0.5 { 1.0 / on } else { 1.0 };
+                let value = (self.distribution[back + 1].0[lane] - off * down.0[lane]) * most;
+                down.0[lane] = if value > 0.0 { value } else { 0.0 };
+                falling[0].0[lane] += down.0[lane] * self.weight[back + 1].0[lane];
+                falling[1].0[lane] += down.0[lane] * self.weight[back].0[lane];
+            }
+        }
+        let mut out = rising;
+        for lane in 0..L {
+            for (out, falling) in out.iter_mut().zip(&falling) {
+                out.0[lane] = if on.0[lane] < 0.5 { out.0[lane] } else { falling.0[lane] };
+            }
+            out[0].0[lane] *= self.tilt.0[lane];
+        }
+        out
+    }
+}
+
+/// The largest count m at which the members still expect m to be on: `Σ a q^m / (1 + a q^m) ≥ m`.
+#[inline(always)]
+fn likely_count<const L: usize>(cost: f64, odds: &[Lanes<f64, L>]) -> Lanes<f64, L> {
+    let mut low = Lanes([0.0f64; L]);
+    let mut high = Lanes([odds.len() as f64 + 1.0; L]);
+    for _ in 0..=usize::BITS - odds.len().leading_zeros() {
+        let middle = low.zip(high, |low, high| ((low + high) / 2.0).floor());
+        let tilt = middle.map(|middle| (-cost * middle).exp_downwards());
+        let mut expected = Lanes([0.0; L]);
+        for odds in odds {
+            expected += odds.zip(tilt, |odds, tilt| odds * tilt / (1.0 + odds * tilt));
+        }
+        for lane in 0..L {
+            let enough = expected.0[lane] >= middle.0[lane];
+            low.0[lane] = if enough { middle.0[lane] } else { low.0[lane] };
+            high.0[lane] = if enough { high.0[lane] } else { middle.0[lane] };
+        }
+    }
+    low.map(|low| low.max(0.5))
+}
