@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::blocks::Blocks;
 use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
@@ -26,6 +27,7 @@ pub(super) enum Kernel {
     Count(Box<Count>),
     Junction(Box<Junction>),
     Subsets(Subsets),
+    Blocks(Box<Blocks>),
     Lbp(Box<Lbp>),
 }
 
@@ -47,6 +49,7 @@ impl Kernel {
             Kernel::Count(_) => Method::Count,
             Kernel::Junction(_) => Method::Junction,
             Kernel::Subsets(_) => Method::Subsets,
+            Kernel::Blocks(_) => Method::Blocks,
             Kernel::Lbp(_) => Method::Lbp,
         }
     }
@@ -54,6 +57,12 @@ impl Kernel {
     /// Why `auto` took this one.
     pub(super) fn reason(&self) -> String {
         String::from(match self {
+            Kernel::Blocks(blocks) => {
+                let residual = blocks.residual();
+                return format!(
+                    "no exact engine takes it within the budget; {residual} pairs are left to messages"
+                );
+            }
             Kernel::Brute(_) => "the model is small and nothing else takes it",
             Kernel::States(_) => "the model is hard and has few legal states",
             Kernel::Star(_) => "one one-of group of classes with independent attributes",
@@ -69,7 +78,7 @@ impl Kernel {
         match self {
             Kernel::Family(family, _) => family.is_exact(),
             Kernel::Count(count) => count.is_exact(),
-            Kernel::Subsets(_) | Kernel::Lbp(_) => false,
+            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) => false,
             _ => true,
         }
     }
@@ -93,6 +102,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.operations(),
             Kernel::Junction(kernel) => kernel.operations(),
             Kernel::Subsets(kernel) => kernel.operations(),
+            Kernel::Blocks(kernel) => kernel.operations(),
             Kernel::Lbp(kernel) => kernel.operations(),
         }
     }
@@ -106,6 +116,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.bytes(),
             Kernel::Junction(kernel) => kernel.bytes(),
             Kernel::Subsets(kernel) => kernel.bytes(),
+            Kernel::Blocks(kernel) => kernel.bytes(),
             Kernel::Lbp(kernel) => kernel.bytes(),
         }
     }
@@ -141,6 +152,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.run(block, answers),
             Kernel::Junction(kernel) => kernel.run(block, answers),
             Kernel::Subsets(kernel) => kernel.run(block, answers),
+            Kernel::Blocks(kernel) => kernel.run(block, answers),
             Kernel::Lbp(kernel) => kernel.run(block, answers),
         }
     }
@@ -159,7 +171,7 @@ impl Kernel {
             Kernel::Family(_, tree) => junction_of(model, tree)?.best(block, row, k),
             Kernel::Count(kernel) => kernel.best(block, row, k),
             Kernel::Junction(kernel) => kernel.best(block, row, k),
-            Kernel::Subsets(_) | Kernel::Lbp(_) => Vec::new(),
+            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) => Vec::new(),
         })
     }
 
@@ -183,7 +195,7 @@ impl Kernel {
             Kernel::Family(_, tree) => from_tree(junction_of(model, tree)?, uniform),
             Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
             Kernel::Junction(kernel) => from_tree(kernel, uniform),
-            Kernel::Subsets(_) | Kernel::Lbp(_) => Vec::new(),
+            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) => Vec::new(),
         })
     }
 }

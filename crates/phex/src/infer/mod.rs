@@ -5,6 +5,7 @@
 
 mod advice;
 mod block;
+mod blocks;
 mod brute;
 mod count;
 mod engine;

@@ -9,6 +9,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::blocks::Blocks;
 use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
@@ -127,8 +128,10 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
         }
         Method::Subsets => Subsets::compile(model, budget).map(Kernel::Subsets),
         Method::Lbp => Lbp::compile(model, options).map(|lbp| Kernel::Lbp(Box::new(lbp))),
-        Method::Blocks
-        | Method::MeanField
+        Method::Blocks => {
+            Blocks::compile(model, options).map(|blocks| Kernel::Blocks(Box::new(blocks)))
+        }
+        Method::MeanField
         | Method::Trw
         | Method::Gibbs
         | Method::Anneal => Err(Unfit::Shape(String::from("not built yet"))),

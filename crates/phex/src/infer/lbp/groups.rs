@@ -72,9 +72,15 @@ impl Compiled {
             let fresh = *weight * scale;
             if watch {
                 for lane in 0..L {
-                    let size = (fresh.0[lane] - belief.0[lane]).abs();
-                    let size = T::from_f64(size);
+                    let (old, new) = (belief.0[lane], fresh.0[lane]);
+                    let difference = (new - old).abs();
+                    let proportion =
+                        if new > f64::CERTAIN { difference / (new + old) } else { 0.0 };
+                    let size = T::from_f64(difference);
                     let most = &mut state.change.0[lane];
+                    *most = if size > *most { size } else { *most };
+                    let size = T::from_f64(proportion);
+                    let most = &mut state.drift.0[lane];
                     *most = if size > *most { size } else { *most };
                 }
             }
