@@ -54,5 +54,8 @@ pub use tables::{
     EvidenceReader, EvidenceRows, Number, Rows, TableFormat, TableLimits, TableReader, TableWriter,
     Values,
 };
-pub use uai::{parse_uai, read_uai, read_uai_evidence};
+pub use uai::{
+    UaiModel, UaiState, parse_uai, parse_uai_model, read_uai, read_uai_evidence,
+    read_uai_marginals, read_uai_model, read_uai_partition, uai_to_string, write_uai,
+};
 pub use write::{graph_to_string, write_graph};

@@ -32,6 +32,7 @@ use crate::{Error, Format, Output, ReadOptions};
 
 pub(crate) use bqm::label_name;
 pub use format::IsingFormat;
+pub(crate) use notes::{Notes, quoted};
 
 /// More spins than this are refused where a header alone could ask for them.
 const MAX_SPINS: usize = 4_000_000;

@@ -12,14 +12,14 @@ use std::fmt::Write as _;
 
 /// What the comments of a file say.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     pub(super) offset: f64,
-    pub(super) names: BTreeMap<usize, String>,
+    pub(crate) names: BTreeMap<usize, String>,
 }
 
 impl Notes {
     /// Takes the text of a comment; most are not for us.
-    pub(super) fn take(&mut self, comment: &str) -> Result<(), String> {
+    pub(crate) fn take(&mut self, comment: &str) -> Result<(), String> {
         let Some(note) = comment.trim_start().strip_prefix("phex ") else { return Ok(()) };
         if let Some(offset) = note.strip_prefix("offset ") {
             self.offset = number(offset.trim())?;
