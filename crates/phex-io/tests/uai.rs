@@ -13,6 +13,8 @@ use phex_io::{
     uai_to_string,
 };
 
+static START: std::sync::LazyLock<std::time::Instant> =
+    std::sync::LazyLock::new(std::time::Instant::now);
 /// The logarithm of the partition function and the marginals.
 fn answer(model: Model) -> (f64, Vec<f64>) {
     let scores = vec![0.0; model.len()];
@@ -33,6 +35,7 @@ fn every_problem_loads_and_small_ones_have_their_reference_answers() {
     for path in files {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let beside = |ending: &str| folder.join(format!("{name}.uai{ending}"));
+        eprintln!("{name} {:?}", START.elapsed());
         let read = read_uai_model(&path).unwrap();
         let evidence = read.read_evidence(&beside(".evid")).unwrap();
         let log10 = read_uai_partition(&beside(".PR")).unwrap();
