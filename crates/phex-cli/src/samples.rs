@@ -62,7 +62,8 @@ pub(crate) fn run(command: &SamplesCommand) -> anyhow::Result<Outcome> {
             Entry::Vacant(place) => {
                 let state = place.key().clone();
                 let log_weight = model.log_weight(&scores, &state);
-                let energy = ising.as_ref().map_or(-log_weight, |ising| ising.energy(&state));
+                // A difference, so that no energy is printed as −0.
+                let energy = ising.as_ref().map_or(0.0 - log_weight, |ising| ising.energy(&state));
                 place.insert(found.len());
                 found.push(Found { state, occurrences: sample.occurrences, log_weight, energy });
             }
