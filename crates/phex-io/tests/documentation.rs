@@ -1,5 +1,7 @@
 //! The examples of `docs/formats.md` are read as what they claim to be.
 
+#![allow(clippy::unwrap_used)]
+
 use phex_io::{
     Format, IsingFormat, ReadOptions, parse_graph, parse_ising, parse_samples, parse_uai,
 };

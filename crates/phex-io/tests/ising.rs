@@ -4,9 +4,11 @@
 
 mod common;
 
-use phex::model::Ising;
+use phex::model::{Ising, Model};
+use phex::testkit::RandomGraph;
 use phex_io::{
-    IsingFormat, ising_to_string, parse_ising, parse_samples, parse_uai, read_ising, write_ising,
+    Format, IsingFormat, ReadOptions, ising_to_string, parse_graph, parse_ising, parse_samples,
+    parse_uai, read_ising, write_ising,
 };
 use proptest::prelude::*;
 
@@ -210,6 +212,29 @@ fn files_are_found_by_name_and_content() {
     assert!(error.to_string().contains("write one of coo, bqm, qubo"), "{error}");
     let error = read_ising(&folder.path().join("m.xyz"), None).unwrap_err();
     assert!(error.to_string().contains("give one of coo"), "{error}");
+}
+
+#[test]
+fn label_graphs_become_ising_models() {
+    let dense = "semantics = \"dense\"\nexclude = { rule = \"siblings\", strength = { w = 1.5 } }\n\
+        [defaults]\nstrength = { w = 2 }\n[[hierarchy]]\nparent = \"a\"\nchildren = [\"b\", \"c\"]\n\
+        [[hierarchy]]\nparent = \"b\"\nchildren = [\"d\", \"e\"]\n";
+    let dense = parse_graph(dense.as_bytes(), "g", Format::Toml, &ReadOptions::default()).unwrap();
+    let dense = Model::new(&dense.build().unwrap()).unwrap();
+    assert!(dense.dense().is_some());
+    let drawn = (0..40).filter_map(|seed| Model::new(&RandomGraph::any(7, seed).draw()).ok());
+    for model in drawn.chain([dense]) {
+        let n = model.len();
+        let scores: Vec<f64> = (0..n).map(|at| 5.0 * (at as f64 * 2.3).sin()).collect();
+        let hard = model.hard_cost(&scores);
+        let ising = model.to_ising(&scores, Some(hard)).unwrap();
+        let weight = |state: &Vec<bool>| model.log_weight(&scores, state);
+        for state in states(n).filter(|state| weight(state).is_finite()) {
+            assert!((ising.energy(&state) + weight(&state)).abs() < 1e-9);
+        }
+        let lowest = states(n).min_by(|a, b| ising.energy(a).total_cmp(&ising.energy(b))).unwrap();
+        assert!(weight(&lowest).is_finite(), "the best state is legal");
+    }
 }
 
 /// Descends from many starts by single flips; the best energy found.

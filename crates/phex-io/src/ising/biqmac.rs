@@ -38,8 +38,10 @@ fn names(n: usize) -> Vec<String> {
     (1..=n).map(|number| number.to_string()).collect()
 }
 
+type Term = (usize, usize, f64);
+
 /// How many variables there are, and the terms, numbered from 0.
-fn terms(source: &Source<'_>) -> Result<(usize, Vec<(usize, usize, f64)>), Error> {
+fn terms(source: &Source<'_>) -> Result<(usize, Vec<Term>), Error> {
     let mut lines = source.lines().filter(|(_, text)| !text.trim().is_empty());
     let (line, header) = lines.next().unwrap_or((1, ""));
     let counts: Option<Vec<usize>> =

@@ -115,7 +115,7 @@ impl Tables {
         });
         let _ = write!(self.tables, "{}", costs.len());
         for &cost in costs {
-            if cost != f64::INFINITY && !(cost.abs() <= MAX_COST) {
+            if cost.is_nan() || (cost != f64::INFINITY && cost.abs() > MAX_COST) {
                 return Err(format!(
                     "e^({}) is no table entry; exponents are within ±{MAX_COST}",
                     -cost
