@@ -3,6 +3,9 @@ CARGO ?= cargo
 TOOLS := target/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
+PYTHON := .venv-test/bin/python
+PYTHON_STAMP := .venv-test/stamp
+PYTHON_NEEDS := crates/phex-io/tests/python/requirements.txt
 
 .PHONY: test fmt clippy doc deny unit demo bench schema clean
 
@@ -17,8 +20,14 @@ clippy:
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --lib --no-deps --locked
 
-unit:
-	$(CARGO) test --workspace --locked
+# With the real dimod and dwave-samplers on the other side; their environment is made once.
+unit: $(PYTHON_STAMP)
+	PHEX_PYTHON="$(abspath $(PYTHON))" $(CARGO) test --workspace --locked
+
+$(PYTHON_STAMP): $(PYTHON_NEEDS)
+	python3 -m venv .venv-test
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement $(PYTHON_NEEDS)
+	touch $@
 
 # Licences, sources and bans; installs the tool once, into target/.
 deny: $(DENY)

@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Infer(Box<InferCommand>),
     /// The most probable consistent label sets of each row
     Map(Box<MapCommand>),
+    /// Turn the samples of an annealer back into label sets
+    Samples(Box<SamplesCommand>),
     /// Run the main job on built-in data
     Demo(DemoCommand),
 }
@@ -161,10 +163,49 @@ pub(crate) struct ConvertCommand {
     /// The file to write; `-` for standard output
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Form to write, where the name of the file does not say it
+    /// Form to write, where the name of the file does not say it; coo, bqm, qubo and uai too
     #[arg(long, value_name = "FORM")]
     pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) scores: ScoreArguments,
     /// Print what was written as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The scores that an Ising model holds, and its hard constraints.
+#[derive(Debug, Args)]
+pub(crate) struct ScoreArguments {
+    /// Table of scores (logits), a column a label, for an Ising model; zeros without it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scores: Option<PathBuf>,
+    /// Row of that table, counted from 0
+    #[arg(long, value_name = "N", requires = "scores")]
+    pub(crate) row: Option<u64>,
+    /// Form of the table of scores, where its name does not say it
+    #[arg(long, value_name = "FORM")]
+    pub(crate) table_format: Option<String>,
+    /// Column of the table that is not a label; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) keep: Vec<String>,
+    /// Finite cost that stands for a hard constraint in an Ising model
+    #[arg(long, value_name = "COST", value_parser = finite)]
+    pub(crate) hard: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SamplesCommand {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// The samples: CSV, or a sample set of dimod as JSON; `-` for standard input
+    #[arg(value_name = "SAMPLES")]
+    pub(crate) samples: PathBuf,
+    #[command(flatten)]
+    pub(crate) scores: ScoreArguments,
+    /// Where the label sets go, as CSV or `.jsonl`; `-` for standard output
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
+    /// Print a summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -264,6 +305,11 @@ fn positive(text: &str) -> Result<f64, String> {
         Ok(number) if number > 0.0 => Ok(number),
         _ => Err(String::from("a number above 0 is needed")),
     }
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    let number = positive(text)?;
+    if number < f64::INFINITY { Ok(number) } else { Err(String::from("a finite number is needed")) }
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

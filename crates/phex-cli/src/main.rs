@@ -8,7 +8,9 @@ mod graph;
 mod infer;
 mod input;
 mod interrupt;
+mod model;
 mod output;
+mod samples;
 
 use std::process::ExitCode;
 
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         Command::Graph(command) => graph::run(command),
         Command::Infer(command) => infer::run(command),
         Command::Map(command) => infer::map(command),
+        Command::Samples(command) => samples::run(command),
         Command::Demo(command) => demo::run(command),
     };
     match outcome {

@@ -47,3 +47,18 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
         io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
     })
 }
+
+/// Names of labels in one cell of CSV, separated by semicolons.
+pub(crate) fn label_list(labels: &[&str]) -> String {
+    let escape = |label: &&str| label.replace('\\', "\\\\").replace(';', "\\;");
+    cell(&labels.iter().map(escape).collect::<Vec<_>>().join(";"))
+}
+
+/// A cell of CSV.
+pub(crate) fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

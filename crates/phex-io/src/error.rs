@@ -157,6 +157,14 @@ pub enum Error {
         /// What is wrong and what to do.
         message: String,
     },
+    /// A model or a set of samples as a whole is not what is expected, or cannot be written.
+    #[error("{path}: {message}")]
+    Model {
+        /// The file, or `the model`.
+        path: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
     /// The graph has something for which the format has no words.
     #[error("{format} files cannot hold {what}; write TOML or JSON instead")]
     NotExpressible {

@@ -25,7 +25,8 @@
 //!
 //! [`TableReader`] and [`TableWriter`] stream tables of scores and probabilities as CSV, npy or
 //! Parquet, [`EvidenceReader`] what is known of labels; `docs/tables.md` describes them.
-//! Models of other kinds come from UAI files ([`read_uai`]).
+//! Models of other kinds come from UAI files ([`read_uai`]) and from the files of Ising solvers
+//! ([`read_ising`]), whose samples come back by [`read_samples`].
 //!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 
@@ -33,8 +34,10 @@ mod error;
 mod format;
 mod formats;
 mod input;
+mod ising;
 mod output;
 mod read;
+mod samples;
 mod sink;
 mod tables;
 mod text;
@@ -43,11 +46,16 @@ mod write;
 
 pub use error::Error;
 pub use format::Format;
+pub use ising::{IsingFormat, ising_to_string, parse_ising, read_ising, write_ising};
 pub use output::Output;
 pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
+pub use samples::{Sample, parse_samples, read_samples};
 pub use tables::{
     EvidenceReader, EvidenceRows, Number, Rows, TableFormat, TableLimits, TableReader, TableWriter,
     Values,
 };
-pub use uai::{parse_uai, read_uai, read_uai_evidence};
+pub use uai::{
+    UaiModel, UaiState, parse_uai, parse_uai_model, read_uai, read_uai_evidence,
+    read_uai_marginals, read_uai_model, read_uai_partition, uai_to_string, write_uai,
+};
 pub use write::{graph_to_string, write_graph};

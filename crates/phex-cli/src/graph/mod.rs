@@ -1,5 +1,6 @@
 //! `phex graph`.
 
+mod convert;
 mod outline;
 mod transform;
 
@@ -11,8 +12,8 @@ use phex::graph::{Exclusion, RelationGraph};
 use phex_io::Format;
 use serde::Serialize;
 
-use crate::args::{CheckCommand, ConvertCommand, GraphCommand, ShowCommand, StatesCommand};
-use crate::{Outcome, input, output};
+use crate::args::{CheckCommand, GraphCommand, ShowCommand, StatesCommand};
+use crate::{Outcome, output};
 
 pub(crate) use outline::outline;
 
@@ -22,7 +23,7 @@ pub(crate) fn run(command: &GraphCommand) -> anyhow::Result<Outcome> {
         GraphCommand::Show(command) => show(command)?,
         GraphCommand::Sparsify(command) => transform::sparsify(command)?,
         GraphCommand::Densify(command) => transform::densify(command)?,
-        GraphCommand::Convert(command) => convert(command)?,
+        GraphCommand::Convert(command) => convert::run(command)?,
         GraphCommand::States(command) => states(command)?,
         GraphCommand::Plan(command) => return crate::infer::plan(command),
     }
@@ -90,16 +91,6 @@ fn show(command: &ShowCommand) -> anyhow::Result<()> {
         return output::json(&Counts::of(&graph));
     }
     output::text(&outline(&graph, command.depth))
-}
-
-fn convert(command: &ConvertCommand) -> anyhow::Result<()> {
-    let graph = command.input.graph()?;
-    let to = input::format(command.to.as_deref())?;
-    phex_io::write_graph(&graph, &command.out, to)?;
-    if command.json {
-        output::json(&Counts::of(&graph))?;
-    }
-    Ok(())
 }
 
 /// A list that is written as it is made: there may be more states than fit into memory.

@@ -38,7 +38,7 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let json_lines = command.out.extension().is_some_and(|e| e == "jsonl" || e == "ndjson");
     let mut out = BufWriter::new(Output::create(&command.out)?);
     if !json_lines {
-        let kept: String = keep.iter().map(|name| format!(",{}", quoted(name))).collect();
+        let kept: String = keep.iter().map(|name| format!(",{}", output::cell(name))).collect();
         writeln!(out, "row{kept},rank,log_probability,labels")?;
     }
     let bar = progress(source.total());
@@ -97,20 +97,9 @@ fn names<'e>(engine: &'e Engine, set: &LabelSet) -> Vec<&'e str> {
 
 /// One line of CSV, with the labels in one cell, separated by semicolons.
 fn write(out: &mut impl std::io::Write, line: &Line<'_>, keep: &[String]) -> anyhow::Result<()> {
-    let escaped: Vec<String> =
-        line.labels.iter().map(|label| label.replace('\\', "\\\\").replace(';', "\\;")).collect();
     let kept: String =
-        keep.iter().map(|name| format!(",{}", quoted(line.kept[name.as_str()]))).collect();
-    let labels = quoted(&escaped.join(";"));
+        keep.iter().map(|name| format!(",{}", output::cell(line.kept[name.as_str()]))).collect();
+    let labels = output::label_list(&line.labels);
     writeln!(out, "{}{kept},{},{},{labels}", line.row, line.rank, line.log_probability)?;
     Ok(())
-}
-
-/// A cell of CSV.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }

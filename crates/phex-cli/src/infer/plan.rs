@@ -6,7 +6,6 @@ use phex::Error;
 use phex::infer::{Change, Engine, Plan, Refusal, changes_for_exactness};
 use serde::Serialize;
 
-use super::source;
 use crate::args::PlanCommand;
 use crate::{Outcome, output};
 
@@ -31,7 +30,7 @@ struct NoPlan {
 
 pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
     let options = command.engine.options();
-    let model = source::model(&command.input)?;
+    let model = command.input.model()?;
     match Engine::compile(model, &options) {
         Ok(engine) => {
             let changes = match command.input.graph() {

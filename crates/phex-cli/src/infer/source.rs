@@ -5,10 +5,10 @@ use std::str::FromStr as _;
 
 use anyhow::{Context as _, bail};
 use phex::infer::{Budget, Engine, Evidence, Options};
-use phex::model::Model;
 use phex_io::{EvidenceReader, Number, Rows, TableFormat, TableLimits, TableReader, Values};
 
-use crate::args::{EngineArguments, GraphInput, RowArguments};
+use crate::args::{EngineArguments, RowArguments};
+use crate::model::Kind;
 
 impl EngineArguments {
     pub(super) fn options(&self) -> Options {
@@ -23,19 +23,6 @@ impl EngineArguments {
             seed: self.seed,
         }
     }
-}
-
-/// The model of a graph file, or of a UAI file.
-pub(super) fn model(input: &GraphInput) -> anyhow::Result<Model> {
-    let name = || input.path.display().to_string();
-    if is_uai(input) {
-        return Ok(phex_io::read_uai(&input.path)?);
-    }
-    Model::new(&input.graph()?).with_context(name)
-}
-
-fn is_uai(input: &GraphInput) -> bool {
-    input.format.as_deref() == Some("uai") || input.path.extension().is_some_and(|e| e == "uai")
 }
 
 pub(super) struct Source {
@@ -68,7 +55,7 @@ impl Source {
             // Fails only when a pool exists already, and then there is one.
             let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         }
-        let model = model(&arguments.input)?;
+        let model = arguments.input.model()?;
         let engine = Engine::compile(model, &arguments.engine.options())
             .with_context(|| arguments.input.path.display().to_string())?;
         let labels = engine.model().names();
@@ -77,7 +64,8 @@ impl Source {
         let (keep, limits) = (arguments.keep.clone(), TableLimits::default());
         let scores = match &arguments.scores {
             Some(path) => Some(TableReader::open(path, format, labels, &keep, &limits)?),
-            None if is_uai(&arguments.input) => None,
+            // Their fields are in the file.
+            None if arguments.input.kind() != Kind::Graph => None,
             None => bail!("--scores FILE is missing: a table of logits, a column a label"),
         };
         let evidence = match &arguments.evidence {

@@ -224,6 +224,39 @@ impl DenseForest {
         violations
     }
 
+    /// Every implied pair that costs anything, written out: O(labels² · depth) in all.
+    pub fn relations(&self) -> impl Iterator<Item = Relation> + '_ {
+        let n = self.parent.len();
+        let path = |label: usize| {
+            std::iter::successors(self.parent[label], |id| self.parent[id.index()])
+                .map(LabelId::index)
+        };
+        (0..n).flat_map(move |label| {
+            let mut found = Vec::new();
+            let child = LabelId::from(label);
+            let cost = self.edge_cost[label];
+            found.extend(path(label).filter(|_| cost != 0.0).map(|above| Relation::Hierarchy {
+                parent: LabelId::from(above),
+                child,
+                cost,
+            }));
+            let above: Vec<usize> = std::iter::once(label).chain(path(label)).collect();
+            for other in 0..label {
+                let mut meets = std::iter::once(other).chain(path(other));
+                let family = match meets.find(|id| above.contains(id)) {
+                    Some(id) if id == label || id == other => continue,
+                    Some(id) => id,
+                    None => n,
+                };
+                let cost = self.family_cost[family];
+                if cost != 0.0 {
+                    found.push(Relation::Exclusion { a: LabelId::from(other), b: child, cost });
+                }
+            }
+            found
+        })
+    }
+
     /// What a state costs.
     pub fn cost(&self, state: &[bool]) -> f64 {
         let costs = self.edge_cost.iter().chain(&self.family_cost);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Model, Relation};
+use super::{DenseForest, Model, Relation};
 use crate::Error;
 use crate::graph::LabelId;
 
@@ -75,8 +75,9 @@ impl Model {
         for (at, (score, bias)) in scores.iter().zip(&self.bias).enumerate() {
             sum.linear[at] -= score + bias;
         }
-        for relation in &self.relations {
-            match relation {
+        let dense = self.dense.iter().flat_map(DenseForest::relations);
+        for relation in self.relations.iter().cloned().chain(dense) {
+            match &relation {
                 Relation::Hierarchy { parent, child, cost } => {
                     let cost = finite(*cost)?;
                     sum.linear[child.index()] += cost;
@@ -101,9 +102,6 @@ impl Model {
                 }
             }
         }
-        if let Some(dense) = &self.dense {
-            dense.add_to(&mut sum, finite)?;
-        }
         for group in &self.one_of {
             // (Σx − 1)² = 1 − Σx + 2 Σ_{a<b} x_a x_b.
             let hard = finite(f64::INFINITY)?;
@@ -113,23 +111,51 @@ impl Model {
         }
         Ok(sum.to_ising(self.names.clone()))
     }
+
+    /// A cost for hard constraints under which no state of lowest energy breaks one, where any
+    /// state is legal: more than all that is soft can add up to.
+    ///
+    /// # Panics
+    /// When there is not a score for each label.
+    pub fn hard_cost(&self, scores: &[f64]) -> f64 {
+        assert_eq!(scores.len(), self.len(), "a score for each label");
+        let fields: f64 =
+            scores.iter().zip(&self.bias).map(|(score, bias)| (score + bias).abs()).sum();
+        let spread = |relation: &Relation| {
+            let (costs, times) = match relation {
+                Relation::Hierarchy { cost, .. } | Relation::Exclusion { cost, .. } => {
+                    ([*cost; 4], 1.0)
+                }
+                Relation::Group { labels, cost } => {
+                    let m = labels.len() as f64;
+                    ([*cost; 4], m * (m - 1.0) / 2.0)
+                }
+                Relation::Pair { costs: [[none, b], [a, both]], .. } => {
+                    ([*none, *b, *a, *both], 1.0)
+                }
+            };
+            let soft = costs.into_iter().filter(|cost| cost.is_finite());
+            let (low, high) =
+                soft.fold((0.0f64, 0.0f64), |(low, high), cost| (low.min(cost), high.max(cost)));
+            times * (high - low)
+        };
+        let relations: f64 = self.relations.iter().map(spread).sum();
+        let dense = self.dense.iter().flat_map(DenseForest::relations);
+        1.0 + fields + relations + dense.map(|relation| spread(&relation)).sum::<f64>()
+    }
 }
 
 /// A polynomial of degree two in 0/1 variables.
 #[derive(Default)]
-pub(super) struct Quadratic {
+struct Quadratic {
     constant: f64,
     linear: Vec<f64>,
     pairs: BTreeMap<(usize, usize), f64>,
 }
 
 impl Quadratic {
-    pub(super) fn pair(&mut self, a: usize, b: usize, value: f64) {
+    fn pair(&mut self, a: usize, b: usize, value: f64) {
         *self.pairs.entry((a.min(b), a.max(b))).or_insert(0.0) += value;
-    }
-
-    pub(super) fn linear(&mut self, a: usize, value: f64) {
-        self.linear[a] += value;
     }
 
     fn all_pairs(&mut self, labels: &[LabelId], value: f64) {
@@ -150,38 +176,5 @@ impl Quadratic {
             j.push((a, b, quarter));
         }
         Ising { names, h, j, offset }
-    }
-}
-
-impl super::DenseForest {
-    /// Adds every implied pair.
-    fn add_to(
-        &self,
-        sum: &mut Quadratic,
-        finite: impl Fn(f64) -> Result<f64, Error>,
-    ) -> Result<(), Error> {
-        let n = self.parent.len();
-        let path = |label: usize| {
-            std::iter::successors(self.parent[label], |id| self.parent[id.index()])
-                .map(LabelId::index)
-        };
-        for label in 0..n {
-            for above in path(label) {
-                let cost = finite(self.edge_cost[label])?;
-                sum.linear(label, cost);
-                sum.pair(above, label, -cost);
-            }
-            let above: Vec<usize> = std::iter::once(label).chain(path(label)).collect();
-            for other in 0..label {
-                let mut meets = std::iter::once(other).chain(path(other));
-                let family = match meets.find(|id| above.contains(id)) {
-                    Some(id) if id == label || id == other => continue,
-                    Some(id) => id,
-                    None => n,
-                };
-                sum.pair(label, other, finite(self.family_cost[family])?);
-            }
-        }
-        Ok(())
     }
 }

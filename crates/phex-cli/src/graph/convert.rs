@@ -1,0 +1,81 @@
+//! `phex graph convert`: label graphs, UAI files and Ising models into one another.
+
+use anyhow::bail;
+use phex_io::IsingFormat;
+use serde::Serialize;
+
+use super::Counts;
+use crate::args::ConvertCommand;
+use crate::model::{Kind, is_uai};
+use crate::{input, output};
+
+/// What an Ising model or a UAI file holds.
+#[derive(Serialize)]
+struct Written {
+    labels: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    couplings: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<f64>,
+}
+
+pub(super) fn run(command: &ConvertCommand) -> anyhow::Result<()> {
+    let to = match (command.to.as_deref(), IsingFormat::from_path(&command.out)) {
+        // By its name alone: what a file holds that will be replaced says nothing.
+        (None, Some(format)) => Kind::Ising(format),
+        (None, None) if !is_uai(&command.out) => Kind::Graph,
+        (to, _) => Kind::of(to, &command.out),
+    };
+    let written = match (command.input.kind(), to) {
+        (Kind::Graph, Kind::Graph) => return graph(command),
+        (_, Kind::Graph) => bail!(
+            "{} is no label graph, and cannot become one; write coo, bqm, qubo or uai",
+            command.input.path.display()
+        ),
+        (Kind::Ising(from), Kind::Ising(to)) if command.scores.scores.is_none() => {
+            let ising = phex_io::read_ising(&command.input.path, Some(from))?;
+            phex_io::write_ising(&ising, &command.out, Some(to))?;
+            Written::of(&ising)
+        }
+        (_, Kind::Ising(to)) => {
+            let model = command.input.model()?;
+            let scores = command.scores.row(model.names())?;
+            let ising = command.scores.ising(&model, &scores)?;
+            phex_io::write_ising(&ising, &command.out, Some(to))?;
+            Written::of(&ising)
+        }
+        (_, Kind::Uai) => {
+            let model = command.input.model()?;
+            let scores = command.scores.row(model.names())?;
+            phex_io::write_uai(&model, &scores, &command.out)?;
+            Written { labels: model.len(), couplings: None, offset: None }
+        }
+    };
+    if command.json {
+        output::summary(&written, command.out.as_os_str() == "-")?;
+    }
+    Ok(())
+}
+
+impl Written {
+    fn of(ising: &phex::model::Ising) -> Written {
+        Written {
+            labels: ising.names.len(),
+            couplings: Some(ising.j.len()),
+            offset: Some(ising.offset),
+        }
+    }
+}
+
+fn graph(command: &ConvertCommand) -> anyhow::Result<()> {
+    if command.scores.scores.is_some() || command.scores.hard.is_some() {
+        bail!("--scores and --hard are for Ising models and UAI files: name one with --to");
+    }
+    let graph = command.input.graph()?;
+    let to = input::format(command.to.as_deref())?;
+    phex_io::write_graph(&graph, &command.out, to)?;
+    if command.json {
+        output::json(&Counts::of(&graph))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Models from the command line: of label graphs, UAI files and the files of Ising solvers.
+
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow, bail};
+use phex::model::{Ising, Model};
+use phex_io::{IsingFormat, TableFormat, TableLimits, TableReader, Values};
+
+use crate::args::{GraphInput, ScoreArguments};
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A label graph: its scores come from elsewhere.
+    Graph,
+    Uai,
+    Ising(IsingFormat),
+}
+
+impl Kind {
+    /// By the form that was named, else by the file.
+    pub(crate) fn of(format: Option<&str>, path: &Path) -> Kind {
+        match format {
+            Some("uai") => Kind::Uai,
+            Some(name) => name.parse().map_or(Kind::Graph, Kind::Ising),
+            None if is_uai(path) => Kind::Uai,
+            None => IsingFormat::of_file(path).map_or(Kind::Graph, Kind::Ising),
+        }
+    }
+}
+
+/// Whether the name of a file is that of a UAI model.
+pub(crate) fn is_uai(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("uai"))
+}
+
+impl GraphInput {
+    pub(crate) fn kind(&self) -> Kind {
+        Kind::of(self.format.as_deref(), &self.path)
+    }
+
+    /// The model of a file of any kind.
+    pub(crate) fn model(&self) -> anyhow::Result<Model> {
+        match self.kind() {
+            Kind::Graph => {
+                Model::new(&self.graph()?).with_context(|| self.path.display().to_string())
+            }
+            Kind::Uai => Ok(phex_io::read_uai(&self.path)?),
+            Kind::Ising(format) => Ok(phex_io::read_ising(&self.path, Some(format))?.to_model()),
+        }
+    }
+}
+
+impl ScoreArguments {
+    /// The scores of the row that was named, or zeros.
+    pub(crate) fn row(&self, labels: &[String]) -> anyhow::Result<Vec<f64>> {
+        let Some(path) = &self.scores else { return Ok(vec![0.0; labels.len()]) };
+        let format = self.table_format.as_deref().map(str::parse::<TableFormat>).transpose();
+        let format = format.map_err(anyhow::Error::msg)?;
+        let limits = TableLimits::default();
+        let mut table = TableReader::open(path, format, labels, &self.keep, &limits)?;
+        let wanted = self.row.unwrap_or(0);
+        let mut left = wanted;
+        while let Some(rows) = table.next_rows(1024)? {
+            let count = rows.count as u64;
+            if left >= count {
+                left -= count;
+                continue;
+            }
+            let start = left as usize * labels.len();
+            let row: Vec<f64> = match rows.values {
+                Values::F32(values) => {
+                    values[start..start + labels.len()].iter().copied().map(f64::from).collect()
+                }
+                Values::F64(values) => values[start..start + labels.len()].to_vec(),
+            };
+            let bad = row.iter().position(|score| score.is_nan() || score.abs() > 1e30);
+            return match bad {
+                Some(at) => {
+                    let (row, label) = (wanted as usize, labels[at].clone());
+                    Err(phex::Error::BadScore { row, label }.into())
+                }
+                None => Ok(row),
+            };
+        }
+        bail!(
+            "{}: there is no row {wanted}; rows are counted from 0, and there are {}",
+            path.display(),
+            wanted - left
+        )
+    }
+
+    /// The Ising form of a model under these scores.
+    pub(crate) fn ising(&self, model: &Model, scores: &[f64]) -> anyhow::Result<Ising> {
+        model.to_ising(scores, self.hard).map_err(|error| match error {
+            phex::Error::HardIsing => anyhow!(
+                "the model has hard constraints, which an Ising model cannot hold; give a finite \
+                 cost for them, such as --hard {}, under which every best state is legal",
+                model.hard_cost(scores).ceil()
+            ),
+            error => error.into(),
+        })
+    }
+}
