@@ -31,6 +31,7 @@ mod lanes;
 mod options;
 mod problem;
 mod quantum;
+mod recombine;
 mod schedule;
 mod search;
 mod simulated;
@@ -52,7 +53,7 @@ use search::{Search, random_state};
 /// Tasks between two looks at whether to go on.
 const WAVE: usize = 64;
 
-/// How many of the sixteen chains' ends tabu search goes on from.
+/// How many states of a population tabu search goes on from.
 const POLISHED: usize = 4;
 
 /// A state and its energy.
@@ -69,7 +70,7 @@ pub struct Solution {
 pub struct Outcome {
     /// The best distinct states, best first. Empty only when stopped before the first restart ended.
     pub solutions: Vec<Solution>,
-    /// How many restarts ended.
+    /// How many searches ended: restarts, or populations of sixteen for [`Method::SimulatedTabu`].
     pub restarts: usize,
     /// How many of them ended in the best energy.
     pub reached: usize,
@@ -209,36 +210,35 @@ impl<'a> Plan<'a> {
         }
         if self.options.method == Method::SimulatedTabu {
             self.polish(&mut search, &mut ends, &mut random, abandoned);
+            // The chains have become one search.
+            let mut found = self.found(ends);
+            found.ends = found.solutions.first().map(|best| best.energy).into_iter().collect();
+            return found;
         }
         self.found(ends)
     }
 
-    /// Tabu search from the best distinct ends, best first.
+    /// Mixes the ends of the chains, then searches on from the best.
     fn polish(
         &self,
         search: &mut Search<'_>,
-        ends: &mut [Solution],
+        ends: &mut Vec<Solution>,
         random: &mut Xoshiro256PlusPlus,
         abandoned: &dyn Fn() -> bool,
     ) {
-        ends.sort_by(|x, y| x.energy.total_cmp(&y.energy));
-        let mut polished = 0;
-        for at in 0..ends.len() {
-            let copy = ends[..at].iter().any(|before| before.state == ends[at].state);
-            if polished == POLISHED || ends[0].energy <= self.target || abandoned() {
+        let mut population = ends.clone();
+        best_first(&mut population, CHAINS);
+        let children = self.options.children;
+        recombine::recombine(search, &mut population, children, self.target, random, abandoned);
+        for at in 0..population.len().min(POLISHED) {
+            if population.iter().any(|known| known.energy <= self.target) || abandoned() {
                 break;
             }
-            if copy {
-                continue;
-            }
-            search.load(&ends[at].state);
+            search.load(&population[at].state);
             search.tabu(&self.options.tabu, self.target, random, abandoned);
-            ends[at] = self.solution(search);
-            polished += 1;
-            if ends[at].energy <= self.target {
-                break;
-            }
+            population[at] = self.solution(search);
         }
+        *ends = population;
     }
 
     fn solution(&self, search: &Search<'_>) -> Solution {

@@ -12,7 +12,7 @@ pub enum Method {
     Quantum,
     /// Tabu search from random states.
     Tabu,
-    /// Simulated annealing, then tabu search from its best states.
+    /// Simulated annealing of sixteen chains, whose ends are then mixed and improved by tabu search.
     #[default]
     SimulatedTabu,
 }
@@ -85,6 +85,8 @@ pub struct Options {
     pub quantum: Quantum,
     /// Tabu search.
     pub tabu: Tabu,
+    /// How many mixtures of the ends of sixteen chains [`Method::SimulatedTabu`] tries at most.
+    pub children: usize,
     /// How many of the best distinct states to return.
     pub keep: usize,
     /// Stop once a state has this energy or less.
@@ -106,6 +108,7 @@ impl Default for Options {
             schedule: Schedule::default(),
             quantum: Quantum::default(),
             tabu: Tabu::default(),
+            children: 64,
             keep: 1,
             target: None,
             seed: 0,

@@ -316,6 +316,31 @@ fn dense_rows(rows: &[Vec<(u32, f64)>], n: usize) -> Option<Vec<f64>> {
 }
 
 impl Problem {
+    /// A form whose pairs are a symmetric table with nothing on the diagonal.
+    pub(super) fn from_table(constant: f64, linear: Vec<f64>, table: Vec<f64>) -> Problem {
+        let n = linear.len();
+        let row = |line: &[f64]| {
+            let line = line.iter().enumerate().filter(|(_, value)| **value != 0.0);
+            line.map(|(at, &value)| (at as u32, value)).collect()
+        };
+        let rows: Vec<Vec<(u32, f64)>> = table.chunks_exact(n.max(1)).map(row).collect();
+        let largest =
+            linear.iter().chain(&table).fold(0.0, |most: f64, value| most.max(value.abs()));
+        Problem {
+            variables: (0..n as u32).collect(),
+            template: vec![false; n],
+            singles: n,
+            groups: Vec::new(),
+            constant,
+            linear,
+            rows: Lists::new(rows),
+            dense: Some(table),
+            counters: Vec::new(),
+            counters_of: Lists::new(vec![Vec::new(); n]),
+            largest,
+        }
+    }
+
     /// How many variables are free.
     pub fn free(&self) -> usize {
         self.variables.len()

@@ -106,8 +106,22 @@ impl<'p> Search<'p> {
         self.current = problem.groups.iter().map(member).collect();
     }
 
+    pub(super) fn problem(&self) -> &'p Problem {
+        self.problem
+    }
+
     pub(super) fn energy(&self) -> f64 {
         self.energy
+    }
+
+    /// 1 for each variable that is off, −1 for each that is on.
+    pub(super) fn signs(&self) -> &[f64] {
+        &self.sign
+    }
+
+    /// What flipping each variable would change.
+    pub(super) fn deltas(&self) -> &[f64] {
+        &self.delta
     }
 
     pub(super) fn state(&self) -> Vec<bool> {
