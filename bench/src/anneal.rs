@@ -29,7 +29,7 @@ pub(crate) struct AnnealCommand {
     #[arg(long, default_value = "../shared/data/ising")]
     data: PathBuf,
     /// Seeds an instance and method
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 7)]
     seeds: u64,
     /// Seconds a seed may take
     #[arg(long, default_value_t = 2.0)]

@@ -53,9 +53,6 @@ use search::{Search, random_state};
 /// Tasks between two looks at whether to go on.
 const WAVE: usize = 64;
 
-/// How many states of a population tabu search goes on from.
-const POLISHED: usize = 4;
-
 /// A state and its energy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
@@ -191,6 +188,17 @@ impl<'a> Plan<'a> {
             search.tabu(&self.options.tabu, self.target, &mut random, abandoned);
             return self.found(vec![self.solution(&search)]);
         }
+        let mut ends: Vec<Solution> = Vec::with_capacity(CHAINS + 1);
+        if self.options.method == Method::SimulatedTabu {
+            // Easy problems need no more than this.
+            let mut search = Search::new(self.problem, &random_state(self.problem, &mut random));
+            let short = Tabu { kicks: 0, ..self.options.tabu };
+            search.tabu(&short, self.target, &mut random, abandoned);
+            ends.push(self.solution(&search));
+            if ends[0].energy <= self.target {
+                return self.found(ends);
+            }
+        }
         let states: Vec<Vec<Vec<bool>>> = match &self.path {
             Some(path) => quantum::quantum(&self.narrow, path, &mut random, abandoned),
             None => {
@@ -199,7 +207,6 @@ impl<'a> Plan<'a> {
             }
         };
         let mut search = Search::new(self.problem, &states[0][0]);
-        let mut ends: Vec<Solution> = Vec::with_capacity(CHAINS);
         for states in &states {
             let descended = states.iter().map(|state| {
                 search.load(state);
@@ -218,7 +225,7 @@ impl<'a> Plan<'a> {
         self.found(ends)
     }
 
-    /// Mixes the ends of the chains, then searches on from the best.
+    /// Mixes the ends of the chains, then searches on from the best one.
     fn polish(
         &self,
         search: &mut Search<'_>,
@@ -227,16 +234,13 @@ impl<'a> Plan<'a> {
         abandoned: &dyn Fn() -> bool,
     ) {
         let mut population = ends.clone();
-        best_first(&mut population, CHAINS);
+        best_first(&mut population, CHAINS + 1);
         let children = self.options.children;
         recombine::recombine(search, &mut population, children, self.target, random, abandoned);
-        for at in 0..population.len().min(POLISHED) {
-            if population.iter().any(|known| known.energy <= self.target) || abandoned() {
-                break;
-            }
-            search.load(&population[at].state);
+        if population[0].energy > self.target && !abandoned() {
+            search.load(&population[0].state);
             search.tabu(&self.options.tabu, self.target, random, abandoned);
-            population[at] = self.solution(search);
+            population.push(self.solution(search));
         }
         *ends = population;
     }

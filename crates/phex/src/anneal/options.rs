@@ -104,11 +104,11 @@ impl Default for Options {
         Options {
             method: Method::default(),
             restarts: 64,
-            sweeps: 200,
+            sweeps: 100,
             schedule: Schedule::default(),
             quantum: Quantum::default(),
             tabu: Tabu::default(),
-            children: 64,
+            children: 96,
             keep: 1,
             target: None,
             seed: 0,

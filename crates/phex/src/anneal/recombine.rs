@@ -28,6 +28,9 @@ const MOST_PARENTS: usize = 6;
 /// More clusters than this are too many for a table of their pairs.
 const MOST_CLUSTERS: usize = 1024;
 
+/// Children in a row that change nothing before it ends.
+const PATIENCE: usize = 12;
+
 /// Improves a population of local minima until it is one state, `children` were made, or one has
 /// reached the target.
 pub(super) fn recombine(
@@ -39,7 +42,12 @@ pub(super) fn recombine(
     abandoned: &dyn Fn() -> bool,
 ) {
     let problem = search.problem();
+    let mut idle = 0;
     for _ in 0..children {
+        idle += 1;
+        if idle > PATIENCE {
+            break;
+        }
         if population.len() < 2 || population[0].energy <= target || abandoned() {
             break;
         }
@@ -76,10 +84,12 @@ pub(super) fn recombine(
                 population.remove(worst);
                 let at = population.partition_point(|other| other.energy <= child.energy);
                 population.insert(at, child);
+                idle = 0;
             }
         } else if count == 2 {
             // Two parents whose best mixture is known already: the worse one has nothing to add.
             population.remove(order[1]);
+            idle = 0;
         }
     }
 }
@@ -98,6 +108,19 @@ fn clusters(problem: &Problem, parents: &[&[bool]]) -> (Vec<u32>, usize) {
     let mut cluster_of = vec![NONE; n];
     let mut clusters = 0;
     let mut open = Vec::new();
+    // In a dense problem what shares a pattern is connected, as good as always.
+    if problem.dense.is_some() && problem.groups.is_empty() {
+        let mut numbers = [NONE; 1 << MOST_PARENTS];
+        for (cluster, &pattern) in cluster_of.iter_mut().zip(&patterns).filter(|(_, p)| **p != 0) {
+            let number = &mut numbers[pattern as usize];
+            if *number == NONE {
+                *number = clusters;
+                clusters += 1;
+            }
+            *cluster = *number;
+        }
+        return (cluster_of, clusters as usize);
+    }
     for start in 0..n {
         if patterns[start] == 0 || cluster_of[start] != NONE {
             continue;

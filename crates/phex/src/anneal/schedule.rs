@@ -3,15 +3,15 @@
 //! Hottest: β at which a move from a random state that is typically bad is taken half of the time,
 //! `ln 2 / mean |Δ|`. Coldest: β at which the smaller excitations of local minima are frozen,
 //! `3 / Δ`, where Δ is the lower decile of the moves out of them (the least one would be wasted on
-//! rounding and ties; the descent that follows sees to it). Both from 16 random states and descents
-//! from them, O(16 · (pairs + n²)).
+//! rounding and ties; the descent that follows sees to it). Both from 8 random states and descents
+//! from them, O(8 · (pairs + n²)).
 
 use super::generator;
 use super::options::{Schedule, Shape};
 use super::problem::Problem;
 use super::search::{Search, random_state};
 
-const SAMPLES: usize = 16;
+const SAMPLES: usize = 8;
 
 /// The hottest and the coldest β for a problem.
 pub(super) fn range(problem: &Problem) -> (f64, f64) {
