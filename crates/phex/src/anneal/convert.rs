@@ -5,7 +5,8 @@
 //! (unit propagation, O(relations · depth)), and one-of groups and exclusion groups stay what they
 //! are. Dense semantics on a forest are written out as pairs, O(n² · depth).
 
-use super::problem::{Builder, Problem};
+use super::builder::Builder;
+use super::problem::Problem;
 use crate::Error;
 use crate::infer::Evidence;
 use crate::model::{Ising, Model, Relation};

@@ -47,15 +47,15 @@ pub fn best(
             problem => problem?,
         };
         let outcome = anneal(&problem, &options);
-        let mut illegal = outcome.solutions.iter().map(|solution| !sets.add(&solution.state));
-        let best_is_legal = illegal.next() == Some(false);
-        let illegal: Vec<bool> = std::iter::once(!best_is_legal).chain(illegal).collect();
+        let legal: Vec<bool> =
+            outcome.solutions.iter().map(|solution| sets.add(&solution.state)).collect();
+        let best_is_legal = legal.first() == Some(&true);
         if best_is_legal || outcome.interrupted {
             sets.spread(&problem);
             break;
         }
         let strict = Problem::from_model(model, scores, evidence, penalty * REPAIR)?;
-        for (solution, _) in outcome.solutions.iter().zip(illegal).filter(|(_, illegal)| *illegal) {
+        for (solution, _) in outcome.solutions.iter().zip(legal).filter(|(_, legal)| !legal) {
             let mut search = Search::new(&strict, &strict.restrict(&solution.state));
             search.descend();
             sets.add(&strict.expand(&search.state()));
@@ -86,7 +86,7 @@ fn penalty(model: &Model, scores: &[f64]) -> f64 {
                 pay(a.index(), *cost);
                 pay(b.index(), *cost);
             }
-            // With each of the others on in turn, one at a time: few ever are.
+            // Once, for few of a group are ever on.
             Relation::Group { labels, cost } => labels.iter().for_each(|id| pay(id.index(), *cost)),
             Relation::Pair { a, b, costs } => costs.as_flattened().iter().for_each(|&cost| {
                 pay(a.index(), cost);
@@ -135,7 +135,8 @@ impl Sets<'_> {
             let state = next.on.clone();
             let search = Search::new(problem, &problem.restrict(&state));
             for (energy, neighbour) in search.neighbours() {
-                // An illegal neighbour may cost less than its penalty says, never more.
+                // The energy of a legal set is minus its weight: those that would not be kept need
+                // no weighing.
                 let last = self.best.get(self.k - 1).map_or(f64::INFINITY, |set| -set.log_weight);
                 if energy <= last + last.abs() * 1e-9 {
                     self.add(&problem.expand(&neighbour));

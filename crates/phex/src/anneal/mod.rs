@@ -25,6 +25,8 @@
 //! # Ok::<(), phex::Error>(())
 //! ```
 
+mod builder;
+mod chains;
 mod convert;
 mod label_sets;
 mod lanes;
@@ -35,6 +37,7 @@ mod recombine;
 mod schedule;
 mod search;
 mod simulated;
+mod tabu;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -42,11 +45,13 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
+pub use builder::Builder;
 pub use label_sets::best;
 pub use options::{Method, Options, Quantum, Schedule, Shape, Tabu};
-pub use problem::{Builder, Problem};
+pub use problem::Problem;
 
-use lanes::{CHAINS, Narrow};
+use chains::Narrow;
+use lanes::CHAINS;
 use quantum::Path;
 use search::{Search, random_state};
 

@@ -10,7 +10,8 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::lanes::{CHAINS, Chains, Lane, LaneRandom, Narrow, Time, sweep, sweep_lines};
+use super::chains::{Chains, Narrow, Time, sweep, sweep_lines};
+use super::lanes::{CHAINS, Lane, LaneRandom};
 use super::simulated::FROZEN;
 
 /// The path of the field.

@@ -60,7 +60,7 @@ pub(super) fn recombine(
         let parents: Vec<&[bool]> =
             order.iter().map(|&at| population[at].state.as_slice()).collect();
         let (cluster_of, clusters) = clusters(problem, &parents);
-        if clusters < 2 || clusters > MOST_CLUSTERS {
+        if !(2..=MOST_CLUSTERS).contains(&clusters) {
             continue;
         }
         search.load(parents[0]);

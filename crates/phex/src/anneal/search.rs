@@ -1,18 +1,13 @@
-//! Local search on one state: descent and one-flip tabu search.
+//! Local search on one state: what every move would change, and the descent to a local minimum.
 //!
 //! For every variable the change of energy that its flip would make is kept up to date:
 //! `delta_i = (1 − 2 x_i) · ∂E/∂x_i`. A flip costs O(degree) (a whole row, vectorised, when the
 //! problem is dense), the look for the best move O(n) vectorised. Switching a one-of group from `a`
 //! to `b` changes the energy by `delta_a + delta_b`, less the cost of each counter that holds both.
-//!
-//! Tabu search (Glover 1989) takes the best move that was not made within the last `tenure` steps,
-//! uphill too, unless it leads below the best energy so far (aspiration); after `stall` steps without a
-//! new best it goes on from a copy of the best state in which a random part was flipped.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::options::Tabu;
 use super::problem::Problem;
 
 /// Values compared side by side.
@@ -24,27 +19,27 @@ const ROUNDING: f64 = 1e-11;
 /// A state and what each move would change.
 #[derive(Debug, Clone)]
 pub(super) struct Search<'p> {
-    problem: &'p Problem,
+    pub(super) problem: &'p Problem,
     /// 1 when off, −1 when on.
-    sign: Vec<f64>,
-    delta: Vec<f64>,
+    pub(super) sign: Vec<f64>,
+    pub(super) delta: Vec<f64>,
     /// The member of each group that is on.
-    current: Vec<usize>,
-    energy: f64,
+    pub(super) current: Vec<usize>,
+    pub(super) energy: f64,
     /// The first step at which a variable may move again.
-    until: Vec<f64>,
+    pub(super) until: Vec<f64>,
     /// Whether a counter holds two members of the group.
     overlaps: Vec<bool>,
     /// Changes smaller than this are rounding.
-    epsilon: f64,
+    pub(super) epsilon: f64,
 }
 
 /// The best move found: a variable, the group it belongs to, and the change of energy.
 #[derive(Debug, Clone, Copy)]
-struct Move {
-    at: usize,
-    group: Option<usize>,
-    delta: f64,
+pub(super) struct Move {
+    pub(super) at: usize,
+    pub(super) group: Option<usize>,
+    pub(super) delta: f64,
 }
 
 impl<'p> Search<'p> {
@@ -165,7 +160,7 @@ impl<'p> Search<'p> {
         both - shared.map(|&c| self.problem.counters[c as usize].cost).sum::<f64>()
     }
 
-    fn flip(&mut self, at: usize) {
+    pub(super) fn flip(&mut self, at: usize) {
         let change = self.sign[at];
         self.energy += self.delta[at];
         self.sign[at] = -change;
@@ -193,7 +188,7 @@ impl<'p> Search<'p> {
         }
     }
 
-    fn make(&mut self, taken: Move) {
+    pub(super) fn make(&mut self, taken: Move) {
         if let Some(group) = taken.group {
             let from = std::mem::replace(&mut self.current[group], taken.at);
             self.flip(from);
@@ -202,7 +197,7 @@ impl<'p> Search<'p> {
     }
 
     /// The best move that is free at step `now`, or whose change is below `aspired`.
-    fn best_move(&self, now: f64, aspired: f64) -> Option<Move> {
+    pub(super) fn best_move(&self, now: f64, aspired: f64) -> Option<Move> {
         let singles = self.problem.singles;
         let (delta, at) = lowest(&self.delta[..singles], &self.until[..singles], now, aspired);
         let mut best = (delta < f64::INFINITY).then_some(Move { at, group: None, delta });
@@ -237,84 +232,6 @@ impl<'p> Search<'p> {
             && best.delta < -self.epsilon
         {
             self.make(best);
-        }
-    }
-
-    /// Tabu search from here; ends in the best state found. Stops early at `target`, or when
-    /// `abandoned` says so.
-    pub(super) fn tabu(
-        &mut self,
-        options: &Tabu,
-        target: f64,
-        random: &mut Xoshiro256PlusPlus,
-        abandoned: &dyn Fn() -> bool,
-    ) {
-        let moves = self.problem.moves();
-        let tenure = options.tenure.unwrap_or((moves / 4).min(20)).min(moves.saturating_sub(1));
-        let stall = options.stall.unwrap_or(10 * moves).max(1);
-        let mut best = (self.energy, self.sign.clone());
-        for round in 0..=options.kicks {
-            if round > 0 {
-                self.load(&best.1.iter().map(|&sign| sign < 0.0).collect::<Vec<_>>());
-                self.kick(random);
-            }
-            self.until.fill(0.0);
-            let (mut idle, mut step) = (0, 0u64);
-            let mut here = f64::INFINITY;
-            while idle < stall && best.0 > target + self.epsilon {
-                let Some(next) = self.best_move(step as f64, best.0 - self.energy - self.epsilon)
-                else {
-                    break;
-                };
-                self.mark(next, step, tenure, random);
-                self.make(next);
-                step += 1;
-                idle += 1;
-                if self.energy < here - self.epsilon {
-                    here = self.energy;
-                    idle = 0;
-                }
-                if self.energy < best.0 - self.epsilon {
-                    best.0 = self.energy;
-                    best.1.copy_from_slice(&self.sign);
-                }
-                if step % 1024 == 0 && abandoned() {
-                    break;
-                }
-            }
-            if best.0 <= target + self.epsilon || abandoned() {
-                break;
-            }
-        }
-        self.load(&best.1.iter().map(|&sign| sign < 0.0).collect::<Vec<_>>());
-    }
-
-    /// Forbids to undo a move for about `tenure` steps; in a small group for fewer.
-    fn mark(&mut self, next: Move, step: u64, tenure: usize, random: &mut Xoshiro256PlusPlus) {
-        let (at, tenure) = match next.group {
-            Some(group) => {
-                let size = self.problem.groups[group].len();
-                (self.current[group], tenure.min(size / 2))
-            }
-            None => (next.at, tenure),
-        };
-        let more = random.random_range(0..=tenure / 2);
-        self.until[at] = (step + 1) as f64 + (tenure + more) as f64;
-    }
-
-    /// Flips a random tenth to third of the variables, and moves as many of the groups.
-    fn kick(&mut self, random: &mut Xoshiro256PlusPlus) {
-        let share = random.random_range(0.1..0.35);
-        for at in 0..self.problem.singles {
-            if random.random_bool(share) {
-                self.flip(at);
-            }
-        }
-        for (group, range) in self.problem.groups.iter().enumerate() {
-            let to = random.random_range(range.clone());
-            if random.random_bool(share) && to != self.current[group] {
-                self.make(Move { at: to, group: Some(group), delta: 0.0 });
-            }
         }
     }
 }

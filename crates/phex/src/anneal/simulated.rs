@@ -5,7 +5,8 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::lanes::{CHAINS, Chains, LaneRandom, Narrow, sweep};
+use super::chains::{Chains, Narrow, sweep};
+use super::lanes::{CHAINS, LaneRandom};
 
 /// β beyond any energy: only moves downhill. Far below the largest single number, so that its
 /// products stay finite.
