@@ -99,8 +99,11 @@ fn random_form(n: usize, seed: u64) -> (Builder, impl Fn(&[bool]) -> f64) {
     let size = 2 + seed as usize % 3;
     let groups: Vec<Vec<usize>> =
         vec![(0..size).collect(), (size..2 * size).filter(|at| *at < n).collect()];
-    let fixed: Vec<(usize, bool)> =
-        if seed % 2 == 0 { vec![(n - 1, seed % 4 == 0), (0, seed % 6 == 0)] } else { Vec::new() };
+    let fixed: Vec<(usize, bool)> = if seed.is_multiple_of(2) {
+        vec![(n - 1, seed.is_multiple_of(4)), (0, seed.is_multiple_of(6))]
+    } else {
+        Vec::new()
+    };
     let mut builder = Builder::new(n);
     builder.constant(0.25);
     linear.iter().enumerate().for_each(|(at, &value)| {
@@ -207,7 +210,7 @@ fn the_best_label_set_is_that_of_brute_force() {
         let scores: Vec<f64> = (0..n).map(|_| random.normal() * scale).collect();
         let evidence: Vec<Evidence> = (0..n)
             .map(|_| match random.next() {
-                p if seed % 2 == 0 || p > 0.3 => Evidence::Unknown,
+                p if seed.is_multiple_of(2) || p > 0.3 => Evidence::Unknown,
                 p if p > 0.15 => Evidence::On,
                 _ => Evidence::Off,
             })
