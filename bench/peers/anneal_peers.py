@@ -24,7 +24,7 @@ TABU_READ_MILLISECONDS = 20  # the default of TabuSampler
 
 def simulated(bqm, optimum, seed, limit, sweeps):
     """Seconds to the optimum (None when out of time), and of how many reads how many reached it."""
-    spent, reads, hits, found = 0.0, 0, 0, None
+    spent, reads, hits, found, best = 0.0, 0, 0, None, float("inf")
     call = 0
     while found is None and spent < limit:
         start = time.perf_counter()
@@ -35,11 +35,12 @@ def simulated(bqm, optimum, seed, limit, sweeps):
         good = [energy <= optimum + 1e-6 for energy in answer.record.energy]
         if any(good):
             found = spent + seconds * (good.index(True) + 1) / READS
+        best = min(best, float(answer.record.energy.min()))
         spent += seconds
         reads += READS
         hits += sum(good)
         call += 1
-    return found, reads, hits, float(answer.record.energy.min())
+    return found, reads, hits, best
 
 
 def tabu(bqm, optimum, seed, limit, overhead):
