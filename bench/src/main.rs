@@ -1,6 +1,7 @@
 //! Benchmarks: `make bench ARGS=graph`. Results go to standard output as a table and to
 //! `bench/results/` as JSON, with the machine that made them.
 
+mod anneal;
 mod graph;
 mod infer;
 mod lbp;
@@ -17,6 +18,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Annealing on instances with proven optima, beside dwave-samplers
+    Anneal(anneal::AnnealCommand),
     /// Check, sparsify and convert hierarchies of 1k, 10k and 100k labels
     Graph(graph::GraphCommand),
     /// Exact engines on ImageNet's labels, zero-shot graphs and growing trees
@@ -25,6 +28,7 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
+        Command::Anneal(command) => anneal::run(&command),
         Command::Graph(command) => graph::run(&command),
         Command::Infer(command) => infer::run(&command),
     }

@@ -75,6 +75,12 @@ pub enum Error {
         /// The engine.
         method: Method,
     },
+    /// The terms of a quadratic form cannot be searched.
+    #[error("not a quadratic form to minimise: {reason}")]
+    Quadratic {
+        /// What is wrong.
+        reason: String,
+    },
     /// A score is not a number to compute with.
     #[error("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")]
     BadScore {

@@ -21,6 +21,7 @@
 //! );
 //! ```
 
+pub mod anneal;
 mod error;
 pub mod graph;
 pub mod infer;

@@ -1,0 +1,263 @@
+//! Annealing: the lowest energy of a quadratic form, the best label set of a model that is too wide
+//! for an exact engine.
+//!
+//! [`anneal`] minimises a [`Problem`] by simulated annealing, simulated quantum annealing, tabu search
+//! or annealing with tabu search after it; [`best`] turns a label model into a problem and the answer
+//! into legal label sets. Nothing here is exact: the answer is the best that was found.
+//!
+//! Restarts are shared out over the threads of the current rayon pool. Each draws from a generator of
+//! its own (the seed and its number), and with a target only the restarts up to the first that reaches
+//! it count, so the answer does not depend on the number of threads.
+//!
+//! ```
+//! use phex::anneal::{Options, Problem, anneal};
+//! use phex::model::Ising;
+//! // Three spins that all want to differ: one pair has to give in.
+//! let ising = Ising {
+//!     names: vec!["a".into(), "b".into(), "c".into()],
+//!     h: vec![0.0; 3],
+//!     j: vec![(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0)],
+//!     offset: 0.0,
+//! };
+//! let outcome = anneal(&Problem::from_ising(&ising)?, &Options { keep: 6, ..Options::default() });
+//! assert_eq!(outcome.solutions[0].energy, -1.0);
+//! assert_eq!(ising.energy(&outcome.solutions[0].state), -1.0);
+//! # Ok::<(), phex::Error>(())
+//! ```
+
+mod builder;
+mod chains;
+mod convert;
+mod label_sets;
+mod lanes;
+mod options;
+mod problem;
+mod quantum;
+mod recombine;
+mod schedule;
+mod search;
+mod simulated;
+mod tabu;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rayon::prelude::*;
+
+pub use builder::Builder;
+pub use label_sets::best;
+pub use options::{Method, Options, Quantum, Schedule, Shape, Tabu};
+pub use problem::Problem;
+
+use chains::Narrow;
+use lanes::CHAINS;
+use quantum::Path;
+use search::{Search, random_state};
+
+/// Tasks between two looks at whether to go on.
+const WAVE: usize = 64;
+
+/// A state and its energy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// The energy, computed from the state.
+    pub energy: f64,
+    /// A value for each variable.
+    pub state: Vec<bool>,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The best distinct states, best first. Empty only when stopped before the first restart ended.
+    pub solutions: Vec<Solution>,
+    /// How many searches ended: restarts, or populations of sixteen for [`Method::SimulatedTabu`].
+    pub restarts: usize,
+    /// How many of them ended in the best energy.
+    pub reached: usize,
+    /// Whether `stop` was raised.
+    pub interrupted: bool,
+}
+
+/// What one task found: the energy in which each restart ended, and the best distinct states.
+struct Found {
+    ends: Vec<f64>,
+    solutions: Vec<Solution>,
+}
+
+/// Minimises a problem.
+pub fn anneal(problem: &Problem, options: &Options) -> Outcome {
+    let plan = Plan::new(problem, options);
+    let stopped = || options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let tasks = match options.method {
+        Method::Tabu => options.restarts.max(1),
+        _ => options.restarts.max(1).div_ceil(CHAINS),
+    };
+    // The first task that reached the target: later ones do not count.
+    let first = AtomicUsize::new(usize::MAX);
+    let mut outcome =
+        Outcome { solutions: Vec::new(), restarts: 0, reached: 0, interrupted: false };
+    let mut ends = Vec::new();
+    for wave in (0..tasks).step_by(WAVE) {
+        let run = |task: usize| {
+            let abandoned = || stopped() || task > first.load(Ordering::Relaxed);
+            if abandoned() {
+                return None;
+            }
+            let found = plan.run(task, &abandoned);
+            if found.solutions.first().is_some_and(|best| best.energy <= plan.target) {
+                first.fetch_min(task, Ordering::Relaxed);
+            }
+            Some(found)
+        };
+        let found: Vec<Option<Found>> =
+            (wave..(wave + WAVE).min(tasks)).into_par_iter().map(run).collect();
+        let last = first.load(Ordering::Relaxed);
+        for found in found.into_iter().take(last.saturating_add(1).saturating_sub(wave)).flatten() {
+            ends.extend(found.ends);
+            outcome.solutions.extend(found.solutions);
+        }
+        best_first(&mut outcome.solutions, options.keep.max(1));
+        if last < usize::MAX || stopped() {
+            break;
+        }
+    }
+    let best = outcome.solutions.first().map_or(f64::INFINITY, |best| best.energy);
+    outcome.restarts = ends.len();
+    outcome.reached = ends.iter().filter(|&&end| end <= best + plan.rounding).count();
+    outcome.interrupted = stopped();
+    for solution in &mut outcome.solutions {
+        solution.state = problem.expand(&solution.state);
+    }
+    outcome
+}
+
+/// Sorts states by energy, drops copies and keeps some.
+fn best_first(solutions: &mut Vec<Solution>, keep: usize) {
+    solutions.sort_by(|x, y| x.energy.total_cmp(&y.energy).then_with(|| x.state.cmp(&y.state)));
+    solutions.dedup_by(|x, y| x.state == y.state);
+    solutions.truncate(keep);
+}
+
+/// The random numbers of a task: the same for the same seed and task.
+fn generator(seed: u64, task: u64) -> Xoshiro256PlusPlus {
+    let task = task.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Xoshiro256PlusPlus::seed_from_u64(seed ^ task)
+}
+
+/// What all tasks share.
+struct Plan<'a> {
+    problem: &'a Problem,
+    options: &'a Options,
+    narrow: Narrow,
+    betas: Vec<f32>,
+    path: Option<Path>,
+    target: f64,
+    /// Energies that differ by less are the same.
+    rounding: f64,
+}
+
+impl<'a> Plan<'a> {
+    fn new(problem: &'a Problem, options: &'a Options) -> Plan<'a> {
+        let narrow = Narrow::new(problem);
+        let rounding = 1e-9 * problem.largest;
+        let sweeps = options.sweeps;
+        let scaled = |beta: f64| (beta / narrow.scale).clamp(1e-30, f64::from(simulated::FROZEN));
+        let (mut betas, mut path) = (Vec::new(), None);
+        match options.method {
+            Method::Tabu => {}
+            Method::Simulated | Method::SimulatedTabu => {
+                let all = options.schedule.betas(problem, sweeps);
+                betas = all.into_iter().map(|beta| scaled(beta) as f32).collect();
+            }
+            Method::Quantum => {
+                let slices = options.quantum.slices.clamp(2, 1024);
+                let beta = match options.quantum.temperature {
+                    Some(temperature) => 1.0 / (temperature * slices as f64),
+                    None => quantum::beta(schedule::range(problem)),
+                };
+                let field = options.quantum.field.map(|(from, to)| (beta * from, beta * to));
+                let field = field.unwrap_or(quantum::FIELD);
+                path = Some(Path::new(scaled(beta), field, slices, sweeps));
+            }
+        }
+        let target = options.target.map_or(f64::NEG_INFINITY, |target| target + rounding);
+        Plan { problem, options, narrow, betas, path, target, rounding }
+    }
+
+    fn run(&self, task: usize, abandoned: &dyn Fn() -> bool) -> Found {
+        let mut random = generator(self.options.seed, task as u64);
+        if self.options.method == Method::Tabu {
+            let mut search = Search::new(self.problem, &random_state(self.problem, &mut random));
+            search.tabu(&self.options.tabu, self.target, &mut random, abandoned);
+            return self.found(vec![self.solution(&search)]);
+        }
+        let mut ends: Vec<Solution> = Vec::with_capacity(CHAINS + 1);
+        if self.options.method == Method::SimulatedTabu {
+            // Easy problems need no more than this.
+            let mut search = Search::new(self.problem, &random_state(self.problem, &mut random));
+            let short = Tabu { kicks: 0, ..self.options.tabu };
+            search.tabu(&short, self.target, &mut random, abandoned);
+            ends.push(self.solution(&search));
+            if ends[0].energy <= self.target {
+                return self.found(ends);
+            }
+        }
+        let states: Vec<Vec<Vec<bool>>> = match &self.path {
+            Some(path) => quantum::quantum(&self.narrow, path, &mut random, abandoned),
+            None => {
+                let ends = simulated::simulated(&self.narrow, &self.betas, &mut random, abandoned);
+                ends.into_iter().map(|end| vec![end]).collect()
+            }
+        };
+        let mut search = Search::new(self.problem, &states[0][0]);
+        for states in &states {
+            let descended = states.iter().map(|state| {
+                search.load(state);
+                search.descend();
+                self.solution(&search)
+            });
+            ends.extend(descended.min_by(|x, y| x.energy.total_cmp(&y.energy)));
+        }
+        if self.options.method == Method::SimulatedTabu {
+            self.polish(&mut search, &mut ends, &mut random, abandoned);
+            // The chains have become one search.
+            let mut found = self.found(ends);
+            found.ends = found.solutions.first().map(|best| best.energy).into_iter().collect();
+            return found;
+        }
+        self.found(ends)
+    }
+
+    /// Mixes the ends of the chains, then searches on from the best one.
+    fn polish(
+        &self,
+        search: &mut Search<'_>,
+        ends: &mut Vec<Solution>,
+        random: &mut Xoshiro256PlusPlus,
+        abandoned: &dyn Fn() -> bool,
+    ) {
+        let mut population = ends.clone();
+        best_first(&mut population, CHAINS + 1);
+        let children = self.options.children;
+        recombine::recombine(search, &mut population, children, self.target, random, abandoned);
+        if population[0].energy > self.target && !abandoned() {
+            search.load(&population[0].state);
+            search.tabu(&self.options.tabu, self.target, random, abandoned);
+            population.push(self.solution(search));
+        }
+        *ends = population;
+    }
+
+    fn solution(&self, search: &Search<'_>) -> Solution {
+        let state = search.state();
+        Solution { energy: self.problem.free_energy(&state), state }
+    }
+
+    fn found(&self, mut solutions: Vec<Solution>) -> Found {
+        let ends = solutions.iter().map(|solution| solution.energy).collect();
+        best_first(&mut solutions, self.options.keep.max(1));
+        Found { ends, solutions }
+    }
+}
