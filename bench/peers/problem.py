@@ -47,7 +47,8 @@ class Split:
     j: F32
     unary: F32  # [k] log-potential that edges inside the group give its states
     table_of: I64  # [t] the binary label (new index) of each table
-    field: F32  # [t, k]: the table's log-potential is field[t, s] · y
+    weight: F32  # [t, k]: J of the pair (label, state), 0 without an edge
+    field: F32  # [t, k]: the table's log-potential is field[t, s] · y, Σ_s J_s − 2 J_s
 
 
 def split_group(problem: Problem) -> Split:
@@ -77,6 +78,7 @@ def split_group(problem: Problem) -> Split:
         j=problem.j[outside],
         unary=unary.astype(np.float32),
         table_of=table_of,
+        weight=weight.astype(np.float32),
         field=fields.astype(np.float32),
     )
 
