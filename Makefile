@@ -7,7 +7,7 @@ PYTHON := .venv-test/bin/python
 PYTHON_STAMP := .venv-test/stamp
 PYTHON_NEEDS := crates/phex-io/tests/python/requirements.txt
 
-.PHONY: test fmt clippy doc deny unit demo bench schema clean
+.PHONY: test fmt clippy doc deny unit demo bench peers peers-check schema clean
 
 test: fmt clippy doc unit deny
 
@@ -41,6 +41,26 @@ demo:
 
 bench:
 	$(CARGO) run --release --locked -p phex-bench -- $(ARGS)
+
+# Peers of the benchmarks (bench/peers): two virtual environments, kept between runs.
+VENVS ?= .
+PEERS_VENV ?= $(VENVS)/.venv-peers
+PGMAX_VENV ?= $(VENVS)/.venv-pgmax
+
+peers: $(PEERS_VENV)/stamp $(PGMAX_VENV)/stamp
+
+$(PEERS_VENV)/stamp: bench/peers/requirements.txt
+	python3 -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet -r $<
+	touch $@
+
+$(PGMAX_VENV)/stamp: bench/peers/requirements-pgmax.txt
+	python3 -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --no-deps -r $<
+	touch $@
+
+peers-check: peers
+	$(PEERS_VENV)/bin/python bench/peers/check_peers.py --venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV)
 
 # Rewrites the JSON schema of graph files after a change of their form.
 schema:
