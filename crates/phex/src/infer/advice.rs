@@ -24,7 +24,7 @@ pub struct Change {
 /// Changes that would let an exact engine take the graph, cheapest model first.
 pub fn changes_for_exactness(graph: &RelationGraph, options: &Options) -> Vec<Change> {
     let document = Document::from(graph);
-    let options = Options { method: Method::Exact, ..*options };
+    let options = Options { method: Method::Exact, ..options.clone() };
     let mut changes = Vec::new();
     let mut attempt = |change: &str, document: Document| {
         let model = document.builder().build().and_then(|graph| Model::new(&graph));

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::kernel::Kernel;
 use super::plan::{self, Plan};
 use super::{
-    Answers, Block, Diagnosis, LabelSet, Number, Options, Posterior, RowStatus, Trust, Want,
+    Answers, Block, Diagnosis, LabelSet, Method, Number, Options, Posterior, RowStatus, Trust, Want,
 };
 use crate::Error;
 use crate::model::{Model, Relation};
@@ -67,9 +67,13 @@ impl Engine {
     /// the answers depend neither on their number nor on the other rows of the block.
     ///
     /// # Errors
-    /// [`Error::Columns`] when the block has another number of labels than the model.
+    /// [`Error::Columns`] when the block has another number of labels than the model;
+    /// [`Error::BestOnly`] by `anneal`.
     pub fn run<T: Number>(&self, block: &Block<'_, T>, want: Want) -> Result<Posterior<T>, Error> {
         self.columns(block.labels())?;
+        if self.plan.method == Method::Anneal {
+            return Err(Error::BestOnly);
+        }
         let (n, rows) = (self.model.len(), block.rows());
         let relations = self.model.terms();
         let mut posterior = Posterior {
@@ -211,8 +215,8 @@ impl Engine {
         self.model.relations().iter().zip(violations).map(relation).sum()
     }
 
-    /// The `k` most probable label sets of a row, best first: the first is the MAP answer. Empty
-    /// when no state agrees with the evidence.
+    /// The `k` most probable label sets of a row, best first: the first is the MAP answer; by `anneal`
+    /// the best found. Empty when no state agrees with the evidence.
     ///
     /// # Errors
     /// [`Error::Columns`] on another number of labels; [`Error::BadScore`] on a NaN or infinite
@@ -226,7 +230,9 @@ impl Engine {
     ) -> Result<Vec<LabelSet>, Error> {
         self.columns(block.labels())?;
         self.finite(block, row)?;
-        self.exact()?;
+        if self.plan.method != Method::Anneal {
+            self.exact()?;
+        }
         self.kernel.best(&self.model, block, row, k)
     }
 

@@ -14,6 +14,7 @@ use super::states::States;
 use super::subsets::Subsets;
 use super::{Answers, Block, Budget, LabelSet, Method, Number, Unfit};
 use crate::Error;
+use crate::anneal;
 use crate::model::Model;
 
 /// A model compiled by one method.
@@ -29,6 +30,8 @@ pub(super) enum Kernel {
     Subsets(Subsets),
     Blocks(Box<Blocks>),
     Lbp(Box<Lbp>),
+    /// Best sets only, with this seed.
+    Anneal(Box<anneal::Options>),
 }
 
 impl Kernel {
@@ -51,6 +54,7 @@ impl Kernel {
             Kernel::Subsets(_) => Method::Subsets,
             Kernel::Blocks(_) => Method::Blocks,
             Kernel::Lbp(_) => Method::Lbp,
+            Kernel::Anneal(_) => Method::Anneal,
         }
     }
 
@@ -70,6 +74,7 @@ impl Kernel {
             Kernel::Count(_) => "dense semantics on a forest",
             Kernel::Junction(_) => "no special shape, and narrow enough for a junction tree",
             Kernel::Subsets(_) => "classes and attributes without a one-of group",
+            Kernel::Anneal(_) => "it looks for the best label sets",
             Kernel::Lbp(_) => "no exact engine takes it within the budget, nor exact blocks",
         })
     }
@@ -78,14 +83,14 @@ impl Kernel {
         match self {
             Kernel::Family(family, _) => family.is_exact(),
             Kernel::Count(count) => count.is_exact(),
-            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) => false,
+            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) | Kernel::Anneal(_) => false,
             _ => true,
         }
     }
 
     /// Whether no bound on the error is known.
     pub(super) fn is_approximate(&self) -> bool {
-        Method::APPROXIMATE.contains(&self.method())
+        Method::APPROXIMATE.contains(&self.method()) || self.method() == Method::Anneal
     }
 
     /// Whether it knows the standard errors of its marginals.
@@ -104,6 +109,7 @@ impl Kernel {
             Kernel::Subsets(kernel) => kernel.operations(),
             Kernel::Blocks(kernel) => kernel.operations(),
             Kernel::Lbp(kernel) => kernel.operations(),
+            Kernel::Anneal(options) => (options.restarts * options.sweeps * 100) as f64,
         }
     }
 
@@ -118,6 +124,7 @@ impl Kernel {
             Kernel::Subsets(kernel) => kernel.bytes(),
             Kernel::Blocks(kernel) => kernel.bytes(),
             Kernel::Lbp(kernel) => kernel.bytes(),
+            Kernel::Anneal(_) => 0,
         }
     }
 
@@ -154,6 +161,8 @@ impl Kernel {
             Kernel::Subsets(kernel) => kernel.run(block, answers),
             Kernel::Blocks(kernel) => kernel.run(block, answers),
             Kernel::Lbp(kernel) => kernel.run(block, answers),
+            // The engine refuses before it comes to this.
+            Kernel::Anneal(_) => {}
         }
     }
 
@@ -171,6 +180,11 @@ impl Kernel {
             Kernel::Family(_, tree) => junction_of(model, tree)?.best(block, row, k),
             Kernel::Count(kernel) => kernel.best(block, row, k),
             Kernel::Junction(kernel) => kernel.best(block, row, k),
+            Kernel::Anneal(options) => {
+                let evidence: Vec<_> =
+                    (0..model.len()).map(|label| block.evidence(row, label)).collect();
+                anneal::best(model, block.row(row), &evidence, k, options, options.seed)?
+            }
             Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) => Vec::new(),
         })
     }
@@ -195,7 +209,9 @@ impl Kernel {
             Kernel::Family(_, tree) => from_tree(junction_of(model, tree)?, uniform),
             Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
             Kernel::Junction(kernel) => from_tree(kernel, uniform),
-            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) => Vec::new(),
+            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) | Kernel::Anneal(_) => {
+                Vec::new()
+            }
         })
     }
 }

@@ -105,7 +105,7 @@ impl std::str::FromStr for Method {
 }
 
 /// How to compile a model.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The way of inference.
     pub method: Method,
@@ -120,6 +120,8 @@ pub struct Options {
     pub messages: MessageOptions,
     /// For `gibbs`, and for the check of `blocks`.
     pub sampling: SamplingOptions,
+    /// For `anneal`; its seed and number of sets are those asked for.
+    pub anneal: crate::anneal::Options,
 }
 
 /// In which order messages are sent.

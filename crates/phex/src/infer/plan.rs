@@ -131,10 +131,11 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
         Method::Blocks => {
             Blocks::compile(model, options).map(|blocks| Kernel::Blocks(Box::new(blocks)))
         }
-        Method::MeanField
-        | Method::Trw
-        | Method::Gibbs
-        | Method::Anneal => Err(Unfit::Shape(String::from("not built yet"))),
+        Method::Anneal => {
+            let options = crate::anneal::Options { seed: options.seed, ..options.anneal.clone() };
+            Ok(Kernel::Anneal(Box::new(options)))
+        }
+        Method::MeanField | Method::Trw | Method::Gibbs => Err(Unfit::Shape(String::from("not built yet"))),
     };
     let kernel = kernel.map_err(|unfit| match unfit {
         Unfit::Shape(why) => why,
