@@ -6,10 +6,12 @@ use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
 use super::junction::Junction;
+use super::mean_field::MeanField;
 use super::plan::Refusal;
 use super::star::Star;
 use super::states::States;
 use super::subsets::Subsets;
+use super::trw::Trw;
 use super::{Answers, Block, Budget, LabelSet, Method, Number, Unfit};
 use crate::Error;
 use crate::model::Model;
@@ -25,6 +27,8 @@ pub(super) enum Kernel {
     Count(Box<Count>),
     Junction(Box<Junction>),
     Subsets(Subsets),
+    MeanField(Box<MeanField>),
+    Trw(Box<Trw>),
 }
 
 impl Kernel {
@@ -45,6 +49,8 @@ impl Kernel {
             Kernel::Count(_) => Method::Count,
             Kernel::Junction(_) => Method::Junction,
             Kernel::Subsets(_) => Method::Subsets,
+            Kernel::MeanField(_) => Method::MeanField,
+            Kernel::Trw(_) => Method::Trw,
         }
     }
 
@@ -58,6 +64,8 @@ impl Kernel {
             Kernel::Count(_) => "dense semantics on a forest",
             Kernel::Junction(_) => "no special shape, and narrow enough for a junction tree",
             Kernel::Subsets(_) => "classes and attributes without a one-of group",
+            Kernel::MeanField(_) => "a lower bound on log Z",
+            Kernel::Trw(_) => "an upper bound on log Z",
         })
     }
 
@@ -66,6 +74,7 @@ impl Kernel {
             Kernel::Family(family, _) => family.is_exact(),
             Kernel::Count(count) => count.is_exact(),
             Kernel::Subsets(_) => false,
+            _ if self.is_approximate() => false,
             _ => true,
         }
     }
@@ -89,6 +98,8 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.operations(),
             Kernel::Junction(kernel) => kernel.operations(),
             Kernel::Subsets(kernel) => kernel.operations(),
+            Kernel::MeanField(kernel) => kernel.operations(),
+            Kernel::Trw(kernel) => kernel.operations(),
         }
     }
 
@@ -101,6 +112,8 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.bytes(),
             Kernel::Junction(kernel) => kernel.bytes(),
             Kernel::Subsets(kernel) => kernel.bytes(),
+            Kernel::MeanField(kernel) => kernel.bytes(),
+            Kernel::Trw(kernel) => kernel.bytes(),
         }
     }
 
@@ -135,6 +148,8 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.run(block, answers),
             Kernel::Junction(kernel) => kernel.run(block, answers),
             Kernel::Subsets(kernel) => kernel.run(block, answers),
+            Kernel::MeanField(kernel) => kernel.run(block, answers),
+            Kernel::Trw(kernel) => kernel.run(block, answers),
         }
     }
 
@@ -153,6 +168,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.best(block, row, k),
             Kernel::Junction(kernel) => kernel.best(block, row, k),
             Kernel::Subsets(_) => Vec::new(),
+            Kernel::MeanField(_) | Kernel::Trw(_) => Vec::new(),
         })
     }
 
@@ -177,6 +193,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
             Kernel::Junction(kernel) => from_tree(kernel, uniform),
             Kernel::Subsets(_) => Vec::new(),
+            Kernel::MeanField(_) | Kernel::Trw(_) => Vec::new(),
         })
     }
 }

@@ -5,6 +5,7 @@
 
 mod advice;
 mod block;
+mod bounds;
 mod brute;
 mod count;
 mod engine;
@@ -13,6 +14,7 @@ mod junction;
 mod k_best;
 mod kernel;
 mod lanes;
+mod mean_field;
 mod network;
 mod options;
 mod plan;
@@ -20,6 +22,7 @@ mod posterior;
 mod star;
 mod states;
 mod subsets;
+mod trw;
 
 pub use advice::{Change, changes_for_exactness};
 pub use block::{Block, Evidence, Number, Scalar};
@@ -45,6 +48,9 @@ pub(crate) struct Answers<'a, T> {
     /// Rows × labels, when asked for of a kernel that samples.
     pub(crate) standard_errors: Option<&'a mut [T]>,
 }
+
+/// A lower bound on log Z that says nothing: unlike minus infinity, not that the row is impossible.
+pub(crate) const NO_BOUND: f64 = f64::MIN;
 
 /// Why an engine does not take a model.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,9 +14,11 @@ use super::count::Count;
 use super::family::Family;
 use super::junction::Junction;
 use super::kernel::Kernel;
+use super::mean_field::MeanField;
 use super::star::Star;
 use super::states::States;
 use super::subsets::Subsets;
+use super::trw::Trw;
 use super::{Budget, Method, Options, Unfit};
 use crate::Error;
 use crate::model::Model;
@@ -125,12 +127,13 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
             Junction::compile(model, budget, RESTARTS, options.seed).map(Kernel::junction)
         }
         Method::Subsets => Subsets::compile(model, budget).map(Kernel::Subsets),
-        Method::Blocks
-        | Method::Lbp
-        | Method::MeanField
-        | Method::Trw
-        | Method::Gibbs
-        | Method::Anneal => Err(Unfit::Shape(String::from("not built yet"))),
+        Method::MeanField => {
+            MeanField::compile(model, options).map(|kernel| Kernel::MeanField(Box::new(kernel)))
+        }
+        Method::Trw => Trw::compile(model, options).map(|kernel| Kernel::Trw(Box::new(kernel))),
+        Method::Blocks | Method::Lbp | Method::Gibbs | Method::Anneal => {
+            Err(Unfit::Shape(String::from("not built yet")))
+        }
     };
     let kernel = kernel.map_err(|unfit| match unfit {
         Unfit::Shape(why) => why,
