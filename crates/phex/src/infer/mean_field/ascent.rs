@@ -25,6 +25,7 @@ pub(super) struct Ascent<const L: usize> {
     own: Vec<Vec<Lanes<f64, L>>>,
     total: Vec<Lanes<f64, L>>,
     fields: Vec<Lanes<f64, L>>,
+    flat: Vec<f64>,
 }
 
 /// How rows went.
@@ -43,6 +44,7 @@ impl<const L: usize> Ascent<L> {
             own: energy.groups.iter().map(|group| vec![none; group.members.len()]).collect(),
             total: vec![none; energy.groups.len()],
             fields: vec![none; states],
+            flat: Vec::new(),
         }
     }
 
@@ -50,7 +52,7 @@ impl<const L: usize> Ascent<L> {
     pub(super) fn from_scores(&mut self, frame: &Frame) {
         for node in 0..frame.nodes() {
             let states = frame.of(node);
-            softmax(&self.weights[states.clone()], &mut self.mass[states]);
+            softmax(&self.weights[states.clone()], &mut self.mass[states], &mut self.flat);
         }
     }
 
@@ -82,7 +84,7 @@ impl<const L: usize> Ascent<L> {
     }
 
     /// The masses of groups anew, without the rounding of many updates.
-    fn tally(&mut self, energy: &Energy) {
+    pub(super) fn tally(&mut self, energy: &Energy) {
         for (at, group) in energy.groups.iter().enumerate() {
             let mut total = Lanes::NONE;
             for (own, states) in self.own[at].iter_mut().zip(&group.members) {
@@ -142,14 +144,22 @@ impl<const L: usize> Ascent<L> {
 
 /// `exp` of each weight over their sum; nothing where all are minus infinity.
 #[inline(always)]
-fn softmax<const L: usize>(weights: &[Lanes<f64, L>], out: &mut [Lanes<f64, L>]) {
+fn softmax<const L: usize>(
+    weights: &[Lanes<f64, L>],
+    out: &mut [Lanes<f64, L>],
+    flat: &mut Vec<f64>,
+) {
     let lowest = Lanes([f64::NEG_INFINITY; L]);
     let most =
         weights.iter().fold(lowest, |most, &w| most.zip(w, |a, b| if a > b { a } else { b }));
     let most = most.map(|most| if most > f64::NEG_INFINITY { most } else { 0.0 });
+    // One long loop: only those become vector instructions.
+    flat.clear();
+    weights.iter().for_each(|&weight| flat.extend_from_slice(&(weight - most).0));
+    flat.iter_mut().for_each(|value| *value = value.exp_downwards());
     let mut sum = Lanes::NONE;
-    for (out, &weight) in out.iter_mut().zip(weights) {
-        *out = (weight - most).map(Elementary::exp_downwards);
+    for (out, flat) in out.iter_mut().zip(flat.chunks_exact(L)) {
+        out.0.copy_from_slice(flat);
         sum += *out;
     }
     let share = sum.map(|sum| if sum > 0.0 { 1.0 / sum } else { 0.0 });
@@ -218,7 +228,7 @@ fn sweep<const L: usize>(
             before = ascent.mass[states.clone()].to_vec();
             &before
         };
-        softmax(&ascent.fields[states.clone()], &mut ascent.mass[states.clone()]);
+        softmax(&ascent.fields[states.clone()], &mut ascent.mass[states.clone()], &mut ascent.flat);
         for (state, &old) in states.zip(old) {
             let new = &mut ascent.mass[state];
             for lane in 0..L {

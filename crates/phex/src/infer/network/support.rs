@@ -44,7 +44,9 @@ pub(crate) struct Live {
 }
 
 impl Support {
-    pub(crate) fn new(network: &Network, frame: &Frame) -> Support {
+    /// Cells that cost at least `hard` count as forbidden: `∞`, or less to find states that pay little.
+    pub(crate) fn new(network: &Network, frame: &Frame, hard: f64) -> Support {
+        let is_hard = |cost: f64| cost >= hard;
         let mut support = Support {
             edges: Vec::new(),
             groups: Vec::new(),
@@ -55,24 +57,26 @@ impl Support {
         for pair in &network.pairs {
             let (a, b) = (frame.on[pair.a] - 1, frame.on[pair.b] - 1);
             let cells = [(0, 0), (0, 1), (1, 0), (1, 1)].into_iter();
-            let hard = cells.filter(|&(x, y)| pair.costs[x][y] == f64::INFINITY);
+            let least = pair.costs.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+            let least = if least < f64::INFINITY { least } else { 0.0 };
+            let hard = cells.filter(|&(x, y)| is_hard(pair.costs[x][y] - least));
             support.add(hard.map(|(x, y)| (a + x, b + y)).collect());
         }
         for link in &network.links {
             let first = frame.first[frame.group(link.group)];
             let off = frame.on[link.label] - 1;
             let cells = link.entries.iter().flat_map(|&(state, costs)| {
-                let hard = (0..2).filter(move |&x| costs[x] == f64::INFINITY);
+                let hard = (0..2).filter(move |&x| is_hard(costs[x]));
                 hard.map(move |x| (first + state, off + x))
             });
             support.add(cells.collect());
         }
         for table in &network.tables {
             let [a, b] = [table.a, table.b].map(|group| frame.first[frame.group(group)]);
-            let hard = table.entries.iter().filter(|entry| entry.2 == f64::INFINITY);
+            let hard = table.entries.iter().filter(|entry| is_hard(entry.2));
             support.add(hard.map(|entry| (a + entry.0, b + entry.1)).collect());
         }
-        for factor in network.cardinalities.iter().filter(|f| f.cost == f64::INFINITY) {
+        for factor in network.cardinalities.iter().filter(|f| is_hard(f.cost)) {
             let labels = factor.labels.iter();
             let labels = labels.map(|&label| (frame.node[label], vec![frame.on[label]]));
             let parts = factor.parts.iter().map(|part| {
@@ -93,6 +97,11 @@ impl Support {
         turned.sort_unstable();
         nodes.iter().for_each(|&node| self.edges_at[node].push(self.edges.len()));
         self.edges.push(HardEdge { nodes, cells: [turned, cells] });
+    }
+
+    /// Whether nothing is forbidden.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.edges.is_empty() && self.groups.is_empty()
     }
 
     /// The forbidden cells between two nodes: pairs of states.

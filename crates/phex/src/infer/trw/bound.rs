@@ -9,7 +9,7 @@
 use multiversion::multiversion;
 
 use super::edges::{Edges, LinkEdge, PairEdge, TableEdge};
-use super::math::{log_sum, total};
+use super::math::{less, log_sum, total};
 use super::messages::Messages;
 use crate::infer::lanes::Lanes;
 
@@ -39,7 +39,7 @@ pub(super) fn bound<const L: usize>(messages: &Messages<L>, edges: &Edges) -> La
         }
         for &root in &edges.trees.roots {
             pass.log += if root < edges.frame.binary {
-                pass.values[2 * root].zip(pass.values[2 * root + 1], log_sum)
+                log_sum(pass.values[2 * root], pass.values[2 * root + 1])
             } else {
                 total(&pass.values[edges.frame.of(root)], |_| true).log()
             };
@@ -71,7 +71,7 @@ impl<const L: usize> Pass<'_, L> {
         for y in 0..2 {
             let cost = |x: usize| if turned { pair.costs[y][x] } else { pair.costs[x][y] };
             let (c0, c1) = (cost(0), cost(1));
-            self.values[2 * parent + y] += off.zip(on, |off, on| log_sum(off - c0, on - c1));
+            self.values[2 * parent + y] += log_sum(less(off, c0), less(on, c1));
         }
     }
 
@@ -91,11 +91,11 @@ impl<const L: usize> Pass<'_, L> {
     fn link_to_group(&mut self, link: &LinkEdge, at: usize) {
         self.take_out(link, at);
         let (off, on) = (self.values[2 * link.label], self.values[2 * link.label + 1]);
-        let unlisted = off.zip(on, log_sum);
+        let unlisted = log_sum(off, on);
         self.log += unlisted;
         let first = self.edges.frame.first[link.group];
         for &(state, [c0, c1]) in &link.entries {
-            let here = off.zip(on, |off, on| log_sum(off - c0, on - c1));
+            let here = log_sum(less(off, c0), less(on, c1));
             self.values[first + state] += relative(here, unlisted);
         }
     }
@@ -108,7 +108,7 @@ impl<const L: usize> Pass<'_, L> {
         let mut sums = [rest, rest];
         for &(state, costs) in &link.entries {
             for (sum, cost) in sums.iter_mut().zip(costs) {
-                *sum = sum.zip(values[state], |sum, log| log_sum(sum, log - cost));
+                *sum = log_sum(*sum, less(values[state], cost));
             }
         }
         self.values[2 * link.label] += sums[0];
@@ -132,7 +132,7 @@ impl<const L: usize> Pass<'_, L> {
         for run in table.cells[1 - child].chunk_by(|a, b| a.0 == b.0) {
             let mut sum = all.log_without(&from, run, |cell| cell.1);
             for &(_, state, cost) in run {
-                sum = sum.zip(from[state], |sum, log| log_sum(sum, log - cost));
+                sum = log_sum(sum, less(from[state], cost));
             }
             self.values[first + run[0].0] += relative(sum, unlisted);
         }

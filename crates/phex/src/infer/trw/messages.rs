@@ -9,7 +9,7 @@
 use multiversion::multiversion;
 
 use super::edges::Edges;
-use super::math::{Total, log_ratio, log_sum, total, weights};
+use super::math::{Batch, Total, finite, less, log_sum, total};
 use crate::infer::lanes::{Elementary, Lanes};
 
 /// Messages and beliefs of `L` rows.
@@ -27,6 +27,7 @@ pub(super) struct Messages<const L: usize> {
     pub(super) beliefs: Vec<Lanes<f64, L>>,
     /// The probability of each state.
     pub(super) shares: Vec<Lanes<f64, L>>,
+    batch: Batch,
 }
 
 /// How a sweep goes.
@@ -51,6 +52,7 @@ impl<const L: usize> Messages<L> {
             tables: none(edges.table_messages),
             beliefs: none(states),
             shares: none(states),
+            batch: Batch::default(),
         }
     }
 
@@ -184,25 +186,31 @@ fn visit_binary<const L: usize>(
     change: &mut Lanes<f64, L>,
 ) {
     let odds = messages.share_binary(edges, node, change);
+    let mut batch = std::mem::take(&mut messages.batch);
+    batch.clear();
     for port in &edges.ports[node] {
-        let [[c00, c01], [c10, c11]] = port.costs;
-        let send = (odds - messages.pairs[port.incoming]).map(|odds| {
-            let (off, on) = weights(odds);
-            log_ratio(off - c01, on - c11, off - c00, on - c10)
-        });
-        step(&mut messages.pairs[port.outgoing], send, stride);
+        batch.push(odds - messages.pairs[port.incoming], port.costs);
     }
     for &link in &edges.links_at[node] {
         let cavity = odds - messages.labels[link];
-        let link = &edges.links[link];
-        for (at, &(_, [c0, c1])) in link.entries.iter().enumerate() {
-            let send = cavity.map(|odds| {
-                let (off, on) = weights(odds);
-                log_ratio(off - c0, on - c1, off, on)
-            });
-            step(&mut messages.states[link.first + at], send, stride);
+        for &(_, [c0, c1]) in &edges.links[link].entries {
+            // Relative to a state that is not listed, which costs nothing.
+            batch.push(cavity, [[0.0, c0], [0.0, c1]]);
         }
     }
+    batch.send();
+    let mut sent = 0;
+    for port in &edges.ports[node] {
+        step(&mut messages.pairs[port.outgoing], batch.sent(sent), stride);
+        sent += 1;
+    }
+    for link in edges.links_at[node].iter().map(|&link| &edges.links[link]) {
+        for at in 0..link.entries.len() {
+            step(&mut messages.states[link.first + at], batch.sent(sent), stride);
+            sent += 1;
+        }
+    }
+    messages.batch = batch;
 }
 
 #[inline(always)]
@@ -220,10 +228,10 @@ fn visit_group<const L: usize>(
         let (mut off, mut on) = (rest, rest);
         for (at, &(state, [c0, c1])) in link.entries.iter().enumerate() {
             let cavity = beliefs[state] - messages.states[link.first + at];
-            off = off.zip(cavity, |sum, log| log_sum(sum, log - c0));
-            on = on.zip(cavity, |sum, log| log_sum(sum, log - c1));
+            off = log_sum(off, less(cavity, c0));
+            on = log_sum(on, less(cavity, c1));
         }
-        let send = (on - off).map(|send| if send.is_finite() { send } else { 0.0 });
+        let send = (on - off).map(finite);
         step(&mut messages.labels[at], send, stride);
     }
     for &(at, side) in &edges.tables_at[node] {
@@ -236,9 +244,9 @@ fn visit_group<const L: usize>(
         for run in table.cells[1 - side].chunk_by(|a, b| a.0 == b.0) {
             let mut sum = all.log_without(&cavity, run, |cell| cell.1);
             for &(_, from, cost) in run {
-                sum = sum.zip(cavity[from], |sum, log| log_sum(sum, log - cost));
+                sum = log_sum(sum, less(cavity[from], cost));
             }
-            let send = (sum - unlisted).map(|send| if send.is_finite() { send } else { 0.0 });
+            let send = (sum - unlisted).map(finite);
             step(&mut messages.tables[table.first[1 - side] + run[0].0], send, stride);
         }
     }

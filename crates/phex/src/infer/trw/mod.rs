@@ -46,7 +46,7 @@ impl Trw {
     pub(crate) fn compile(model: &Model, options: &Options) -> Result<Trw, Unfit> {
         let network = Network::new(model, GroupForm::Pairs)?;
         let frame = Frame::new(&network);
-        let support = Support::new(&network, &frame);
+        let support = Support::new(&network, &frame, f64::INFINITY);
         let edges = Edges::new(&network, frame, options.seed)?;
         Ok(Trw { network, support, edges, options: options.messages })
     }
