@@ -49,7 +49,7 @@ impl<const L: usize> Ascent<L> {
     }
 
     /// Starts from the scores alone.
-    pub(super) fn from_scores(&mut self, frame: &Frame) {
+    pub(super) fn start_at_scores(&mut self, frame: &Frame) {
         for node in 0..frame.nodes() {
             let states = frame.of(node);
             softmax(&self.weights[states.clone()], &mut self.mass[states], &mut self.flat);
@@ -73,7 +73,7 @@ impl<const L: usize> Ascent<L> {
                 if active[lane] {
                     course.iterations[lane] += 1;
                     course.residual[lane] = change.0[lane];
-                    active[lane] = !(change.0[lane] <= tolerance);
+                    active[lane] = change.0[lane] > tolerance;
                 }
             }
             if active == [false; L] {

@@ -13,6 +13,9 @@
 //!
 //! Cost: O(entries) a sweep, where an exclusion group of k labels has k entries.
 
+// Lanes of several arrays go together.
+#![allow(clippy::needless_range_loop)]
+
 mod ascent;
 mod energy;
 
@@ -110,7 +113,7 @@ impl MeanField {
                 ascent.weights[state].0[lane] = weight;
             }
         }
-        ascent.from_scores(&self.frame);
+        ascent.start_at_scores(&self.frame);
         let found = self.climb_twice(&ascent);
         for lane in 0..count {
             let row = first + lane;

@@ -191,10 +191,8 @@ impl Support {
                 let best = states.max_by(|&a, &b| preference(a).total_cmp(&preference(b)));
                 let Some(best) = best else { return false };
                 let before = live.clone();
-                let others = frame.of(node).filter(|&state| state != best);
-                if others.map(|state| self.kill(live, state)).all(|left| left)
-                    && self.propagate(live)
-                {
+                let mut others = frame.of(node).filter(|&state| state != best);
+                if others.all(|state| self.kill(live, state)) && self.propagate(live) {
                     break;
                 }
                 *live = before;

@@ -9,7 +9,7 @@
 use multiversion::multiversion;
 
 use super::edges::{Edges, LinkEdge, PairEdge, TableEdge};
-use super::math::{less, log_sum, total};
+use super::math::{less, log_sum, log_sums, total};
 use super::messages::Messages;
 use crate::infer::lanes::Lanes;
 
@@ -17,10 +17,11 @@ use crate::infer::lanes::Lanes;
 #[multiversion(targets = "simd")]
 pub(super) fn bound<const L: usize>(messages: &Messages<L>, edges: &Edges) -> Lanes<f64, L> {
     let mut values = messages.beliefs.clone();
+    let mut scratch = [Vec::new(), Vec::new()];
     let mut sum = Lanes::NONE;
     for steps in &edges.trees.steps {
         values.copy_from_slice(&messages.beliefs);
-        let mut pass = Pass { values: &mut values, messages, edges, log: Lanes::NONE };
+        let mut pass = Pass { values: &mut values, messages, edges, log: Lanes::NONE, scratch };
         for step in steps {
             let (edge, pairs) = (step.edge as usize, edges.pairs.len());
             if edge < pairs {
@@ -45,6 +46,7 @@ pub(super) fn bound<const L: usize>(messages: &Messages<L>, edges: &Edges) -> La
             };
         }
         sum += pass.log;
+        scratch = pass.scratch;
     }
     let count = edges.trees.steps.len() as f64;
     sum.map(|sum| sum / count)
@@ -58,6 +60,7 @@ struct Pass<'a, const L: usize> {
     edges: &'a Edges,
     /// What all states of a node got alike.
     log: Lanes<f64, L>,
+    scratch: [Vec<f64>; 2],
 }
 
 impl<const L: usize> Pass<'_, L> {
@@ -68,11 +71,12 @@ impl<const L: usize> Pass<'_, L> {
         self.values[2 * b + 1] = self.values[2 * b + 1] - self.messages.pairs[2 * at + 1];
         let (child, parent) = if turned { (b, a) } else { (a, b) };
         let (off, on) = (self.values[2 * child], self.values[2 * child + 1]);
-        for y in 0..2 {
-            let cost = |x: usize| if turned { pair.costs[y][x] } else { pair.costs[x][y] };
-            let (c0, c1) = (cost(0), cost(1));
-            self.values[2 * parent + y] += log_sum(less(off, c0), less(on, c1));
-        }
+        let cost = |x: usize, y: usize| if turned { pair.costs[y][x] } else { pair.costs[x][y] };
+        let off = [less(off, cost(0, 0)), less(off, cost(0, 1))];
+        let on = [less(on, cost(1, 0)), less(on, cost(1, 1))];
+        let sums = log_sums(off, on, &mut self.scratch);
+        self.values[2 * parent] += sums[0];
+        self.values[2 * parent + 1] += sums[1];
     }
 
     /// Takes the messages of a link out of both ends.

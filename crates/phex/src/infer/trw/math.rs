@@ -46,10 +46,31 @@ fn split(a: f64, b: f64) -> (f64, f64) {
 /// `log(eᵃ + eᵇ)`.
 #[inline(always)]
 pub(super) fn log_sum<const L: usize>(a: Lanes<f64, L>, b: Lanes<f64, L>) -> Lanes<f64, L> {
-    a.zip(b, |a, b| {
-        let (high, part) = split(a, b);
-        high + twice_artanh(part / (2.0 + part))
-    })
+    a.zip(b, log_add)
+}
+
+#[inline(always)]
+fn log_add(a: f64, b: f64) -> f64 {
+    let (high, part) = split(a, b);
+    high + twice_artanh(part / (2.0 + part))
+}
+
+/// `log(eᵃ + eᵇ)` of two sums at once, in one loop as long as `both`, which is scratch memory.
+#[inline(always)]
+pub(super) fn log_sums<const L: usize>(
+    a: [Lanes<f64, L>; 2],
+    b: [Lanes<f64, L>; 2],
+    both: &mut [Vec<f64>; 2],
+) -> [Lanes<f64, L>; 2] {
+    for (scratch, values) in both.iter_mut().zip([a, b]) {
+        scratch.clear();
+        values.iter().for_each(|value| scratch.extend_from_slice(&value.0));
+    }
+    let [first, second] = both;
+    first.iter_mut().zip(second.iter()).for_each(|(a, b)| *a = log_add(*a, *b));
+    let mut sums = [Lanes::NONE; 2];
+    sums.iter_mut().zip(first.chunks_exact(L)).for_each(|(sum, from)| sum.0.copy_from_slice(from));
+    sums
 }
 
 /// The messages of some edges at once, each for some rows: one long loop, for only those become vector
@@ -176,7 +197,7 @@ impl<const L: usize> Total<L> {
         for entry in listed {
             rest = rest - (logs[state(entry)] - self.most).map(Elementary::exp_downwards);
         }
-        let cancels = |lane: usize| !(rest.0[lane] > 1e-3 * self.sum.0[lane]);
+        let cancels = |lane: usize| rest.0[lane] <= 1e-3 * self.sum.0[lane];
         let mut log = self.most + rest.map(|rest| if rest > 0.0 { rest.ln() } else { NOTHING });
         if (0..L).any(cancels) {
             let mut out = vec![false; logs.len()];
