@@ -34,8 +34,8 @@ pub(super) struct Messages<const L: usize> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stride<'a, const L: usize> {
     pub(super) backwards: bool,
-    /// The part of the old message that is kept.
-    pub(super) damping: f64,
+    /// The part of the old message that is kept, in each row.
+    pub(super) damping: &'a [f64; L],
     /// The rows that still move.
     pub(super) active: &'a [bool; L],
 }
@@ -172,7 +172,7 @@ pub(super) fn sweep<const L: usize>(
 fn step<const L: usize>(message: &mut Lanes<f64, L>, to: Lanes<f64, L>, stride: Stride<'_, L>) {
     for lane in 0..L {
         let old = message.0[lane];
-        let new = to.0[lane] + stride.damping * (old - to.0[lane]);
+        let new = to.0[lane] + stride.damping[lane] * (old - to.0[lane]);
         message.0[lane] = if stride.active[lane] { new } else { old };
     }
 }

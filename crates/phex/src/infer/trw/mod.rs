@@ -33,12 +33,12 @@ const LANES: usize = 8;
 const FEW: usize = 2;
 
 /// Sweeps after which the bound is first looked at, and again each time they have doubled: rows whose
-/// bound hardly gained since then are done, for it settles long before the beliefs where relations are
-/// strong.
+/// bound hardly changed since then are done, for it settles long before the beliefs where relations are
+/// strong; those whose bound grew swing, and are damped more.
 const CHECKPOINT: u32 = 10;
 
 /// A gain of the bound that is not worth going on for, in tolerances a node.
-const GAIN: f64 = 10.0;
+const GAIN: f64 = 100.0;
 
 /// A model compiled for tree-reweighted messages.
 #[derive(Debug)]
@@ -139,20 +139,26 @@ impl Trw {
         let mut best = [f64::INFINITY; L];
         let enough = GAIN * self.options.tolerance * self.edges.frame.nodes() as f64;
         let mut checkpoint = CHECKPOINT;
+        let mut last = best;
+        let mut damping = [self.options.damping; L];
         for iteration in 0..self.options.iterations {
             if active == [false; L] {
                 break;
             }
             if iteration == checkpoint {
                 checkpoint *= 2;
-                let before = best;
-                self.look(messages, &mut best);
+                let now = self.look(messages, &mut best);
                 for lane in 0..L {
-                    active[lane] &= before[lane] - best[lane] > enough;
+                    let gain = last[lane] - now[lane];
+                    active[lane] &= gain.abs() > enough;
+                    // Messages that swing.
+                    let swings = gain < 0.0;
+                    damping[lane] = if swings { 0.5 + 0.5 * damping[lane] } else { damping[lane] };
                 }
+                last = now;
             }
             let backwards = iteration % 2 == 0;
-            let stride = Stride { backwards, damping: self.options.damping, active: &active };
+            let stride = Stride { backwards, damping: &damping, active: &active };
             let change = sweep(messages, &self.edges, stride);
             for lane in 0..L {
                 if !active[lane] {
@@ -171,14 +177,15 @@ impl Trw {
         (best, diagnosis)
     }
 
-    /// Keeps the bound of these messages in the rows where it is the best.
-    fn look<const L: usize>(&self, messages: &mut Messages<L>, best: &mut [f64; L]) {
+    /// The bound of these messages, which is kept in the rows where it is the best.
+    fn look<const L: usize>(&self, messages: &mut Messages<L>, best: &mut [f64; L]) -> [f64; L] {
         messages.refresh(&self.edges);
         let bound = bound::bound(messages, &self.edges);
         for lane in 0..L {
             // Not a number: messages overflowed, which says nothing.
             best[lane] = if bound.0[lane] < best[lane] { bound.0[lane] } else { best[lane] };
         }
+        bound.0
     }
 
     fn write<T: Number, const L: usize>(
