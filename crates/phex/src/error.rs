@@ -82,7 +82,9 @@ pub enum Error {
         reason: String,
     },
     /// Annealing gives no probabilities.
-    #[error("`anneal` finds the best label sets, not probabilities; ask for those, or name another method")]
+    #[error(
+        "`anneal` finds the best label sets, not probabilities; ask for those, or name another method"
+    )]
     BestOnly,
     /// A score is not a number to compute with.
     #[error("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")]

@@ -1,15 +1,17 @@
 //! The engine: a model compiled by one method, run on blocks of rows.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
+use super::bounds::Bounds;
 use super::kernel::Kernel;
 use super::plan::{self, Plan};
 use super::{
-    Answers, Block, Diagnosis, LabelSet, Method, Number, Options, Posterior, RowStatus, Trust, Want,
+    Answers, Block, Diagnosis, LabelSet, Method, NO_BOUND, Number, Options, Posterior, RowStatus,
+    Trust, Want,
 };
 use crate::Error;
 use crate::model::{Model, Relation};
@@ -39,6 +41,9 @@ pub struct Engine {
     model: Arc<Model>,
     kernel: Arc<Kernel>,
     plan: Arc<Plan>,
+    options: Options,
+    /// Made when bounds are first asked for; `None` inside where the model is too large for them.
+    bounds: Arc<OnceLock<Option<Bounds>>>,
 }
 
 impl Engine {
@@ -50,7 +55,8 @@ impl Engine {
     pub fn compile(model: impl Into<Arc<Model>>, options: &Options) -> Result<Engine, Error> {
         let model = model.into();
         let (kernel, plan) = plan::choose(&model, options)?;
-        Ok(Engine { model, kernel: Arc::new(kernel), plan: Arc::new(plan) })
+        let (kernel, plan) = (Arc::new(kernel), Arc::new(plan));
+        Ok(Engine { model, kernel, plan, options: options.clone(), bounds: Arc::default() })
     }
 
     /// The model.
@@ -90,6 +96,7 @@ impl Engine {
         };
         let mut error = vec![0.0; rows];
         let mut diagnosis = vec![Diagnosis::default(); rows];
+        let bounds = if want.bounds { self.bounds() } else { None };
         // Chunks of each buffer, zipped; a buffer that is not wanted gives empty chunks.
         let chunks = rows.div_ceil(CHUNK);
         let expectations = chunks_of(&mut posterior.expectations, relations, chunks);
@@ -117,7 +124,7 @@ impl Engine {
                     diagnosis,
                     standard_errors,
                 };
-                self.run_chunk(&part, status, &mut answers);
+                self.run_chunk(&part, status, bounds, &mut answers);
             });
         for row in 0..rows {
             self.finish_row(&mut posterior, row);
@@ -140,10 +147,17 @@ impl Engine {
         &self,
         part: &Block<'_, T>,
         status: &[RowStatus],
+        bounds: Option<&Bounds>,
         answers: &mut Answers<'_, T>,
     ) {
+        let mut run = |part: &Block<'_, T>| {
+            self.kernel.run(part, answers);
+            if let Some(bounds) = bounds {
+                bounds.fill(part, answers);
+            }
+        };
         if status.iter().all(|status| *status == RowStatus::Answered) {
-            return self.kernel.run(part, answers);
+            return run(part);
         }
         let n = part.labels();
         let mut scores = part.scores.to_vec();
@@ -152,13 +166,25 @@ impl Engine {
                 scores[row * n..(row + 1) * n].fill(T::ZERO);
             }
         }
-        self.kernel.run(&Block { scores: &scores, ..*part }, answers);
+        run(&Block { scores: &scores, ..*part });
+    }
+
+    /// The engines of bounds on log Z, for engines that have none.
+    fn bounds(&self) -> Option<&Bounds> {
+        let compile = || Bounds::compile(&self.model, &self.options, self.plan.method);
+        if !self.kernel.is_approximate() {
+            return None;
+        }
+        self.bounds.get_or_init(compile).as_ref()
     }
 
     /// Rows without an answer become NaN.
     fn finish_row<T: Number>(&self, posterior: &mut Posterior<T>, row: usize) {
         let impossible = posterior.log_partition[row] == f64::NEG_INFINITY;
         if posterior.status[row] == RowStatus::Answered && !impossible {
+            if posterior.log_partition[row] == NO_BOUND {
+                posterior.log_partition[row] = f64::NEG_INFINITY;
+            }
             return;
         }
         if posterior.status[row] == RowStatus::Answered {

@@ -8,10 +8,12 @@ use super::count::Count;
 use super::family::Family;
 use super::junction::Junction;
 use super::lbp::Lbp;
+use super::mean_field::MeanField;
 use super::plan::Refusal;
 use super::star::Star;
 use super::states::States;
 use super::subsets::Subsets;
+use super::trw::Trw;
 use super::{Answers, Block, Budget, LabelSet, Method, Number, Unfit};
 use crate::Error;
 use crate::anneal;
@@ -32,6 +34,8 @@ pub(super) enum Kernel {
     Lbp(Box<Lbp>),
     /// Best sets only, with this seed.
     Anneal(Box<anneal::Options>),
+    MeanField(Box<MeanField>),
+    Trw(Box<Trw>),
 }
 
 impl Kernel {
@@ -55,6 +59,8 @@ impl Kernel {
             Kernel::Blocks(_) => Method::Blocks,
             Kernel::Lbp(_) => Method::Lbp,
             Kernel::Anneal(_) => Method::Anneal,
+            Kernel::MeanField(_) => Method::MeanField,
+            Kernel::Trw(_) => Method::Trw,
         }
     }
 
@@ -76,6 +82,8 @@ impl Kernel {
             Kernel::Subsets(_) => "classes and attributes without a one-of group",
             Kernel::Anneal(_) => "it looks for the best label sets",
             Kernel::Lbp(_) => "no exact engine takes it within the budget, nor exact blocks",
+            Kernel::MeanField(_) => "a lower bound on log Z",
+            Kernel::Trw(_) => "an upper bound on log Z",
         })
     }
 
@@ -83,7 +91,8 @@ impl Kernel {
         match self {
             Kernel::Family(family, _) => family.is_exact(),
             Kernel::Count(count) => count.is_exact(),
-            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) | Kernel::Anneal(_) => false,
+            Kernel::Subsets(_) => false,
+            _ if self.is_approximate() => false,
             _ => true,
         }
     }
@@ -110,6 +119,8 @@ impl Kernel {
             Kernel::Blocks(kernel) => kernel.operations(),
             Kernel::Lbp(kernel) => kernel.operations(),
             Kernel::Anneal(options) => (options.restarts * options.sweeps * 100) as f64,
+            Kernel::MeanField(kernel) => kernel.operations(),
+            Kernel::Trw(kernel) => kernel.operations(),
         }
     }
 
@@ -125,6 +136,8 @@ impl Kernel {
             Kernel::Blocks(kernel) => kernel.bytes(),
             Kernel::Lbp(kernel) => kernel.bytes(),
             Kernel::Anneal(_) => 0,
+            Kernel::MeanField(kernel) => kernel.bytes(),
+            Kernel::Trw(kernel) => kernel.bytes(),
         }
     }
 
@@ -163,6 +176,8 @@ impl Kernel {
             Kernel::Lbp(kernel) => kernel.run(block, answers),
             // The engine refuses before it comes to this.
             Kernel::Anneal(_) => {}
+            Kernel::MeanField(kernel) => kernel.run(block, answers),
+            Kernel::Trw(kernel) => kernel.run(block, answers),
         }
     }
 
@@ -185,7 +200,8 @@ impl Kernel {
                     (0..model.len()).map(|label| block.evidence(row, label)).collect();
                 anneal::best(model, block.row(row), &evidence, k, options, options.seed)?
             }
-            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) => Vec::new(),
+            // The engine refuses: none of these is exact.
+            _ => Vec::new(),
         })
     }
 
@@ -209,9 +225,8 @@ impl Kernel {
             Kernel::Family(_, tree) => from_tree(junction_of(model, tree)?, uniform),
             Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
             Kernel::Junction(kernel) => from_tree(kernel, uniform),
-            Kernel::Subsets(_) | Kernel::Blocks(_) | Kernel::Lbp(_) | Kernel::Anneal(_) => {
-                Vec::new()
-            }
+            // The engine refuses: none of these is exact.
+            _ => Vec::new(),
         })
     }
 }

@@ -6,6 +6,7 @@
 mod advice;
 mod block;
 mod blocks;
+mod bounds;
 mod brute;
 mod count;
 mod engine;
@@ -15,6 +16,7 @@ mod k_best;
 mod kernel;
 mod lanes;
 mod lbp;
+mod mean_field;
 mod network;
 mod options;
 mod plan;
@@ -22,6 +24,7 @@ mod posterior;
 mod star;
 mod states;
 mod subsets;
+mod trw;
 
 pub use advice::{Change, changes_for_exactness};
 pub use block::{Block, Evidence, Number, Scalar};
@@ -47,6 +50,9 @@ pub(crate) struct Answers<'a, T> {
     /// Rows × labels, when asked for of a kernel that samples.
     pub(crate) standard_errors: Option<&'a mut [T]>,
 }
+
+/// A lower bound on log Z that says nothing: unlike minus infinity, not that the row is impossible.
+pub(crate) const NO_BOUND: f64 = f64::MIN;
 
 /// Why an engine does not take a model.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,9 +16,11 @@ use super::family::Family;
 use super::junction::Junction;
 use super::kernel::Kernel;
 use super::lbp::Lbp;
+use super::mean_field::MeanField;
 use super::star::Star;
 use super::states::States;
 use super::subsets::Subsets;
+use super::trw::Trw;
 use super::{Budget, Method, Options, Unfit};
 use crate::Error;
 use crate::model::Model;
@@ -135,7 +137,11 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
             let options = crate::anneal::Options { seed: options.seed, ..options.anneal.clone() };
             Ok(Kernel::Anneal(Box::new(options)))
         }
-        Method::MeanField | Method::Trw | Method::Gibbs => Err(Unfit::Shape(String::from("not built yet"))),
+        Method::MeanField => {
+            MeanField::compile(model, options).map(|kernel| Kernel::MeanField(Box::new(kernel)))
+        }
+        Method::Trw => Trw::compile(model, options).map(|kernel| Kernel::Trw(Box::new(kernel))),
+        Method::Gibbs => Err(Unfit::Shape(String::from("not built yet"))),
     };
     let kernel = kernel.map_err(|unfit| match unfit {
         Unfit::Shape(why) => why,

@@ -134,12 +134,12 @@ impl<'a> Rows<'a> {
         for (pair, message) in self.blocks.split.residual.iter().zip(messages) {
             let [to_a, to_b] = *message;
             let (a, b) = (logit(beliefs[pair.a]) - to_a, logit(beliefs[pair.b]) - to_b);
-            let [[none, only_b], [only_a, both]] = pair.costs.map(|row| row.map(|cost| (-cost).exp()));
+            let [[none, only_b], [only_a, both]] =
+                pair.costs.map(|row| row.map(|cost| (-cost).exp()));
             let fresh_a = mix(only_a, both, b) - mix(none, only_b, b);
             let fresh_b = mix(only_b, both, a) - mix(none, only_a, a);
-            let blend = |old: f64, fresh: f64| {
-                keep * old + (1.0 - keep) * fresh.clamp(-CERTAIN, CERTAIN)
-            };
+            let blend =
+                |old: f64, fresh: f64| keep * old + (1.0 - keep) * fresh.clamp(-CERTAIN, CERTAIN);
             *message = [blend(to_a, fresh_a), blend(to_b, fresh_b)];
         }
     }
@@ -195,7 +195,8 @@ impl<'a> Rows<'a> {
                     (only_a, p - both_on),
                     (both, both_on),
                 ];
-                let cost = |(cost, weight): (f64, f64)| if weight <= 0.0 { 0.0 } else { cost * weight };
+                let cost =
+                    |(cost, weight): (f64, f64)| if weight <= 0.0 { 0.0 } else { cost * weight };
                 cells.into_iter().map(cost).sum::<f64>()
             };
             let worst = mean(p.min(q)).max(mean((p + q - 1.0).max(0.0)));

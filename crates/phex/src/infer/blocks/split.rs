@@ -194,7 +194,8 @@ fn grow_cliques(candidates: &mut Vec<Counted>) {
         }
         let cost = near[&start][0].1;
         let mut clique = vec![start];
-        let mut others: Vec<usize> = near[&start].iter().filter(|n| n.1 == cost).map(|n| n.0).collect();
+        let mut others: Vec<usize> =
+            near[&start].iter().filter(|n| n.1 == cost).map(|n| n.0).collect();
         others.sort_by_key(|label| (std::cmp::Reverse(near[label].len()), *label));
         others.dedup();
         for other in others {
@@ -223,9 +224,8 @@ fn assign(
             set_of.insert(label, at);
         });
     }
-    let same_set = |a: usize, b: usize| {
-        set_of.get(&a).copied().filter(|at| set_of.get(&b) == Some(at))
-    };
+    let same_set =
+        |a: usize, b: usize| set_of.get(&a).copied().filter(|at| set_of.get(&b) == Some(at));
     // A set that is one relation as it stands needs no pairs.
     let whole = |labels: &[usize], cost: f64| {
         let set = same_set(labels[0], labels[1])?;

@@ -96,7 +96,9 @@ fn a_loop_outside_the_forest_is_nearly_exact_when_weak() {
     let run = |method| {
         let options = Options { method, ..Options::default() };
         let engine = Engine::compile(model.clone(), &options).expect("compiles");
-        engine.run(&Block::<f64>::new(5, &[0.5, -1.0, 1.0, 0.2, 0.3]), Want::default()).expect("runs")
+        engine
+            .run(&Block::<f64>::new(5, &[0.5, -1.0, 1.0, 0.2, 0.3]), Want::default())
+            .expect("runs")
     };
     let (found, exact) = (run(Method::Blocks), run(Method::Brute));
     for (p, e) in found.marginals.iter().zip(&exact.marginals) {

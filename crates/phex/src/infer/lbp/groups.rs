@@ -41,9 +41,7 @@ impl Compiled {
             for lane in 0..L {
                 let odds = match damping {
                     None => on.0[lane] / off.0[lane],
-                    Some(damping) => {
-                        damping.mix(on.0[lane], off.0[lane], before.0[lane].to_f64())
-                    }
+                    Some(damping) => damping.mix(on.0[lane], off.0[lane], before.0[lane].to_f64()),
                 };
                 incoming.0[lane] = within(T::from_f64(within(odds, f64::WIDE)), T::WIDE);
             }

@@ -164,7 +164,7 @@ pub(super) fn flood<T: Odds, const L: usize>(
         let odds = scaled.odds();
         if watch {
             let old = state.belief[node];
-        watch_change(state, &old, &odds);
+            watch_change(state, &old, &odds);
         }
         state.belief[node] = odds;
         let reverse = &layout.reverse[first..last];

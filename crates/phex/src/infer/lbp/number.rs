@@ -59,8 +59,8 @@ impl Odds for f64 {
     #[inline(always)]
     fn split(self) -> (f64, f64) {
         let bits = self.to_bits();
-        let exponent =
-            f64::from_bits(0x4330_0000_0000_0000 | (bits >> 52)) - (4_503_599_627_370_496.0 + 1023.0);
+        let exponent = f64::from_bits(0x4330_0000_0000_0000 | (bits >> 52))
+            - (4_503_599_627_370_496.0 + 1023.0);
         (f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000), exponent)
     }
 

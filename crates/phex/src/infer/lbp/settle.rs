@@ -55,8 +55,7 @@ impl Compiled {
             for lane in 0..L {
                 // 1 + B, or B itself where the 1 is lost anyway and B is cut off.
                 let whole = scaled.exponent.0[lane] > large;
-                let mantissa =
-                    if whole { scaled.mantissa.0[lane] } else { T::ONE + odds.0[lane] };
+                let mantissa = if whole { scaled.mantissa.0[lane] } else { T::ONE + odds.0[lane] };
                 let exponent = if whole { scaled.exponent.0[lane] } else { T::ZERO };
                 product.times(lane, mantissa, exponent);
             }
@@ -149,8 +148,7 @@ impl Compiled {
             let b = self.table_cavity(state, shape.b, table);
             for lane in 0..L {
                 let sum = self.table_sum(table, &a, &b, lane);
-                out[lane] +=
-                    sum.ln() - totals[shape.a].0[lane].ln() - totals[shape.b].0[lane].ln();
+                out[lane] += sum.ln() - totals[shape.a].0[lane].ln() - totals[shape.b].0[lane].ln();
             }
         }
     }

@@ -187,17 +187,12 @@ impl<T: Odds, const L: usize> State<T, L> {
         ones.into_iter().for_each(|all| all.iter_mut().for_each(|one| forget(one, fresh)));
         let wide = self.part_in.iter_mut().chain(&mut self.part_cavity);
         let wide = wide.chain(self.link_entry.iter_mut().flatten());
-        wide.chain(self.table_in.iter_mut().flatten().flatten())
-            .for_each(|one| forget(one, fresh));
+        wide.chain(self.table_in.iter_mut().flatten().flatten()).for_each(|one| forget(one, fresh));
     }
 }
 
 #[inline(always)]
-fn blend<T: Odds, const L: usize>(
-    old: &mut Scaled<T, L>,
-    new: Scaled<T, L>,
-    fresh: &[bool; L],
-) {
+fn blend<T: Odds, const L: usize>(old: &mut Scaled<T, L>, new: Scaled<T, L>, fresh: &[bool; L]) {
     for lane in 0..L {
         if fresh[lane] {
             old.mantissa.0[lane] = new.mantissa.0[lane];

@@ -14,8 +14,13 @@
 //! Building costs O(relations); with [`GroupForm::Pairs`], exclusion groups cost k² pairs.
 
 mod build;
+mod frame;
+mod support;
 #[cfg(all(test, feature = "testkit"))]
 mod tests;
+
+pub(crate) use frame::Frame;
+pub(crate) use support::{Live, Support};
 
 use super::{GroupForm, Scalar};
 
