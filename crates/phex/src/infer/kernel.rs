@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
+use super::gibbs::Gibbs;
 use super::junction::Junction;
 use super::plan::Refusal;
 use super::star::Star;
@@ -25,6 +26,7 @@ pub(super) enum Kernel {
     Count(Box<Count>),
     Junction(Box<Junction>),
     Subsets(Subsets),
+    Gibbs(Box<Gibbs>),
 }
 
 impl Kernel {
@@ -36,6 +38,10 @@ impl Kernel {
         Kernel::Junction(Box::new(junction))
     }
 
+    pub(super) fn gibbs(gibbs: Gibbs) -> Kernel {
+        Kernel::Gibbs(Box::new(gibbs))
+    }
+
     pub(super) fn method(&self) -> Method {
         match self {
             Kernel::Brute(_) => Method::Brute,
@@ -45,6 +51,7 @@ impl Kernel {
             Kernel::Count(_) => Method::Count,
             Kernel::Junction(_) => Method::Junction,
             Kernel::Subsets(_) => Method::Subsets,
+            Kernel::Gibbs(_) => Method::Gibbs,
         }
     }
 
@@ -58,6 +65,7 @@ impl Kernel {
             Kernel::Count(_) => "dense semantics on a forest",
             Kernel::Junction(_) => "no special shape, and narrow enough for a junction tree",
             Kernel::Subsets(_) => "classes and attributes without a one-of group",
+            Kernel::Gibbs(_) => "no exact engine takes the model",
         })
     }
 
@@ -66,6 +74,7 @@ impl Kernel {
             Kernel::Family(family, _) => family.is_exact(),
             Kernel::Count(count) => count.is_exact(),
             Kernel::Subsets(_) => false,
+            Kernel::Gibbs(_) => false,
             _ => true,
         }
     }
@@ -89,6 +98,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.operations(),
             Kernel::Junction(kernel) => kernel.operations(),
             Kernel::Subsets(kernel) => kernel.operations(),
+            Kernel::Gibbs(kernel) => kernel.operations(),
         }
     }
 
@@ -101,6 +111,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.bytes(),
             Kernel::Junction(kernel) => kernel.bytes(),
             Kernel::Subsets(kernel) => kernel.bytes(),
+            Kernel::Gibbs(kernel) => kernel.bytes(),
         }
     }
 
@@ -135,6 +146,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.run(block, answers),
             Kernel::Junction(kernel) => kernel.run(block, answers),
             Kernel::Subsets(kernel) => kernel.run(block, answers),
+            Kernel::Gibbs(kernel) => kernel.run(block, answers),
         }
     }
 
@@ -153,6 +165,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.best(block, row, k),
             Kernel::Junction(kernel) => kernel.best(block, row, k),
             Kernel::Subsets(_) => Vec::new(),
+            Kernel::Gibbs(_) => Vec::new(),
         })
     }
 
@@ -177,6 +190,7 @@ impl Kernel {
             Kernel::Count(kernel) => kernel.sample(block, row, count, uniform),
             Kernel::Junction(kernel) => from_tree(kernel, uniform),
             Kernel::Subsets(_) => Vec::new(),
+            Kernel::Gibbs(_) => Vec::new(),
         })
     }
 }

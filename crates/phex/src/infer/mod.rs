@@ -9,6 +9,7 @@ mod brute;
 mod count;
 mod engine;
 mod family;
+mod gibbs;
 mod junction;
 mod k_best;
 mod kernel;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
+use super::gibbs::Gibbs;
 use super::junction::Junction;
 use super::kernel::Kernel;
 use super::star::Star;
@@ -125,12 +126,10 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
             Junction::compile(model, budget, RESTARTS, options.seed).map(Kernel::junction)
         }
         Method::Subsets => Subsets::compile(model, budget).map(Kernel::Subsets),
-        Method::Blocks
-        | Method::Lbp
-        | Method::MeanField
-        | Method::Trw
-        | Method::Gibbs
-        | Method::Anneal => Err(Unfit::Shape(String::from("not built yet"))),
+        Method::Gibbs => Gibbs::compile(model, options).map(Kernel::gibbs),
+        Method::Blocks | Method::Lbp | Method::MeanField | Method::Trw | Method::Anneal => {
+            Err(Unfit::Shape(String::from("not built yet")))
+        }
     };
     let kernel = kernel.map_err(|unfit| match unfit {
         Unfit::Shape(why) => why,
