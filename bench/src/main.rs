@@ -1,6 +1,7 @@
 //! Benchmarks: `make bench ARGS=graph`. Results go to standard output as a table and to
 //! `bench/results/` as JSON, with the machine that made them.
 
+mod gibbs;
 mod graph;
 mod infer;
 mod lbp;
@@ -21,11 +22,14 @@ enum Command {
     Graph(graph::GraphCommand),
     /// Exact engines on ImageNet's labels, zero-shot graphs and growing trees
     Infer(infer::InferCommand),
+    /// Gibbs sampling on ImageNet's labels: time a spin update, error of marginals
+    Gibbs(gibbs::GibbsCommand),
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Graph(command) => graph::run(&command),
         Command::Infer(command) => infer::run(&command),
+        Command::Gibbs(command) => gibbs::run(&command),
     }
 }

@@ -7,8 +7,8 @@
 //! of its error. A sweep costs O(relations) multiply-adds and O(labels) sigmoids a chain, an exclusion
 //! group one multiply-add a member whatever its size, since the chain keeps its count.
 //!
-//! **Hard relations** cost 40 nats more than the largest score of the row: breaking one is at most 4e-18
-//! as probable as not, and chains can start anywhere. What evidence forces is settled beforehand
+//! **Hard relations** cost 40 nats more than the largest score of the row and the largest soft cost, so
+//! breaking one for another label is at most 4e-18 as probable as not, and chains can start anywhere. What evidence forces is settled beforehand
 //! (`evidence.rs`). **Mixing**: chains start far apart, and the first half of the burn-in cools them
 //! from β = ¼ to 1. Changes that need several labels at once, such as the leaf of a hard hierarchy
 //! with a one-of group of leaves, single updates do not make: then the chains disagree and the

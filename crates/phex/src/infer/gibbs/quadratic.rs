@@ -79,6 +79,8 @@ pub(super) struct Quadratic {
     pub(super) counters: Lists,
     /// `w` of each counter.
     pub(super) costs: Vec<Coefficient>,
+    /// The largest soft coupling or cost, in absolute value.
+    pub(super) largest: f64,
 }
 
 impl Quadratic {
@@ -136,10 +138,13 @@ impl Quadratic {
             cost.add(factor.cost, 1.0);
             costs.push(cost);
         }
+        let couplings: Vec<Coefficient> = couplings.into_iter().flatten().collect();
+        let soft = couplings.iter().chain(&costs).map(|coefficient| coefficient.soft.abs());
         Quadratic {
+            largest: soft.fold(0.0, f64::max),
             bias,
             neighbours: Lists::new(&lists),
-            couplings: couplings.into_iter().flatten().collect(),
+            couplings,
             counters: Lists::new(&members),
             costs,
         }

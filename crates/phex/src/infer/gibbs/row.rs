@@ -8,7 +8,7 @@ use super::random::{Random, mix};
 use super::sweep::{Replica, same};
 use crate::infer::{Block, Evidence, Number};
 
-/// What a hard relation costs beyond the largest score of the row, in nats: e⁻⁴⁰ is 4e-18.
+/// What a hard relation costs beyond the largest score and the largest soft cost, in nats: e⁻⁴⁰ is 4e-18.
 const HARD: f64 = 40.0;
 
 /// A row of scores with its evidence.
@@ -69,7 +69,7 @@ impl Row {
         let sampled = self.free.iter().chain(self.groups.iter().flatten());
         let score = |label: usize| scores[label].to_f64() + form.bias[label].value(0.0);
         let largest = sampled.map(|&label| score(label as usize).abs()).fold(0.0, f64::max);
-        let hard = HARD + largest;
+        let hard = HARD + largest + form.largest;
         let field = |label: usize| scores[label].to_f64() + form.bias[label].value(hard);
         self.theta.clear();
         self.theta.extend((0..scores.len()).map(|label| field(label) as f32));
