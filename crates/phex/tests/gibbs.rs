@@ -264,7 +264,9 @@ fn tempering_crosses_a_hard_hierarchy_with_a_group_of_leaves() {
 
 #[test]
 fn rows_depend_on_nothing_else() {
-    let graph = RandomGraph { one_of: 1, groups: 1, ..RandomGraph::any(9, 7) }.draw();
+    let graph =
+        RandomGraph { strengths: Strengths::Soft, one_of: 1, groups: 1, ..RandomGraph::any(9, 8) }
+            .draw();
     let model = Model::new(&graph).unwrap();
     let mut options = options();
     options.sampling.sweeps = 30;
@@ -310,8 +312,9 @@ fn large_scores_do_not_break_hard_relations() {
         let got = compile(&model, &options()).run(&block, WANT).unwrap();
         let exact = brute(&model).run(&block, Want::default()).unwrap();
         for (p, e) in got.row(0).iter().zip(exact.row(0)) {
-            assert!((p - e).abs() < 0.01, "{scale}: {got:?} for {exact:?}");
+            assert!((p - e).abs() < 0.05, "{scale}: {got:?} for {exact:?}");
         }
+        assert_eq!(got.expectations.as_deref(), Some(&[0.0, 0.0][..]), "{scale}");
     }
 }
 

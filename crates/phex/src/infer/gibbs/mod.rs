@@ -8,12 +8,12 @@
 //! group one multiply-add a member whatever its size, since the chain keeps its count.
 //!
 //! **Hard relations** cost 40 nats more than the largest score of the row and the largest soft cost, so
-//! breaking one for another label is at most 4e-18 as probable as not, and chains can start anywhere. What evidence forces is settled beforehand
-//! (`evidence.rs`). **Mixing**: chains start far apart, and the first half of the burn-in cools them
-//! from β = ¼ to 1. Changes that need several labels at once, such as the leaf of a hard hierarchy
-//! with a one-of group of leaves, single updates do not make: then the chains disagree and the
-//! diagnosis says so. Parallel tempering (`temper.rs`) mixes such models where its hottest replica
-//! crosses the cost.
+//! breaking one for another label is at most 4e-18 as probable as not, and chains can start anywhere.
+//! What evidence forces is settled beforehand (`evidence.rs`). **Mixing**: chains start far apart, so
+//! that they disagree where they stay, and the first half of the burn-in cools them from β = ½ to 1.
+//! Changes that need several labels at once, such as the leaf of a hard hierarchy with a one-of group
+//! of leaves, single updates do not make: then the chains disagree and the diagnosis says so. Parallel
+//! tempering (`temper.rs`) mixes such models where its hottest replica crosses the cost.
 //!
 //! **log Z** is not known to sampling: it is NaN, and minus infinity where the evidence contradicts
 //! itself. **Random numbers** of a row come from the seed, its scores and its evidence, so equal rows
@@ -41,8 +41,8 @@ use crate::model::Model;
 
 /// Chains side by side: two vectors of the widest machines, so that one hides the other's latency.
 const LANES: usize = 32;
-/// Where the burn-in starts to cool.
-const COOLING: f32 = 0.25;
+/// Where the burn-in starts to cool: low enough to leave states that hard relations hold by a few nats.
+const COOLING: f32 = 0.5;
 
 /// A model compiled for sampling.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
             if counts {
                 self.tally.swept();
             }
-            if temperatures > 1 && (swept + 1) % temper::EVERY == 0 {
+            if temperatures > 1 && (swept + 1).is_multiple_of(temper::EVERY) {
                 self.ladder.exchange(form, &self.row, &mut self.replicas, &mut random);
             }
         }

@@ -31,15 +31,15 @@ pub(super) struct Random {
 impl Random {
     /// Generators that share nothing with those of another seed.
     pub(super) fn new(mut seed: u64) -> Random {
-        let mut words = [[0; LANES]; 4];
-        for lane in 0..LANES {
-            let (a, b) = (splitmix(&mut seed), splitmix(&mut seed));
+        let seeds: [[u64; 2]; LANES] =
+            std::array::from_fn(|_| [splitmix(&mut seed), splitmix(&mut seed)]);
+        let words = [
             // A state of zeros would stay there.
-            words[0][lane] = a as u32 | 1;
-            words[1][lane] = (a >> 32) as u32;
-            words[2][lane] = b as u32;
-            words[3][lane] = (b >> 32) as u32;
-        }
+            seeds.map(|[a, _]| a as u32 | 1),
+            seeds.map(|[a, _]| (a >> 32) as u32),
+            seeds.map(|[_, b]| b as u32),
+            seeds.map(|[_, b]| (b >> 32) as u32),
+        ];
         Random { words }
     }
 
@@ -72,21 +72,21 @@ mod tests {
     fn numbers_are_uniform_and_lanes_differ() {
         let mut random = Random::new(1);
         let draws = 20_000;
-        let mut sums = [[0.0; LANES]; 2];
+        let mut sums = [[0.0; 2]; LANES];
         let mut product = 0.0;
         for _ in 0..draws {
-            let Lanes(u) = random.uniform();
-            for lane in 0..LANES {
-                assert!((0.0..1.0).contains(&u[lane]));
-                sums[0][lane] += f64::from(u[lane]);
-                sums[1][lane] += f64::from(u[lane]).powi(2);
+            let Lanes(uniform) = random.uniform();
+            for (u, [sum, squares]) in uniform.map(f64::from).into_iter().zip(&mut sums) {
+                assert!((0.0..1.0).contains(&u));
+                *sum += u;
+                *squares += u * u;
             }
-            product += f64::from(u[0]) * f64::from(u[1]);
+            product += f64::from(uniform[0]) * f64::from(uniform[1]);
         }
         let n = f64::from(draws);
-        for lane in 0..LANES {
-            assert!((sums[0][lane] / n - 0.5).abs() < 0.01);
-            assert!((sums[1][lane] / n - 1.0 / 3.0).abs() < 0.01);
+        for [sum, squares] in sums {
+            assert!((sum / n - 0.5).abs() < 0.01);
+            assert!((squares / n - 1.0 / 3.0).abs() < 0.01);
         }
         assert!((product / n - 0.25).abs() < 0.01);
     }

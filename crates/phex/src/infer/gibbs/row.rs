@@ -5,7 +5,7 @@ use super::LANES;
 use super::evidence::Implications;
 use super::quadratic::Quadratic;
 use super::random::{Random, mix};
-use super::sweep::{Replica, same};
+use super::sweep::{Replica, same, sigmoid};
 use crate::infer::{Block, Evidence, Number};
 
 /// What a hard relation costs beyond the largest score and the largest soft cost, in nats: e⁻⁴⁰ is 4e-18.
@@ -98,9 +98,7 @@ impl Row {
             let (theta, on) = (self.theta[label as usize], &mut on[label as usize]);
             for lane in 0..LANES {
                 let part = (lane as f32 + 1.0) / LANES as f32;
-                // The odds against, computed so that they do not overflow to NaN.
-                let p = 1.0 / (1.0 + (-theta * part).min(80.0).exp());
-                on.0[lane] = if uniform.0[lane] < p { 1.0 } else { 0.0 };
+                on.0[lane] = if uniform.0[lane] < sigmoid(theta * part) { 1.0 } else { 0.0 };
             }
         }
         for labels in &self.groups {

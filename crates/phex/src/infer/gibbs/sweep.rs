@@ -40,7 +40,7 @@ pub(super) struct Replica {
 
 /// `1 / (1 + e^−x)`.
 #[inline(always)]
-fn sigmoid(x: f32) -> f32 {
+pub(super) fn sigmoid(x: f32) -> f32 {
     // The exponential holds on either side of 0.
     let x = if x < f32::DEEPEST { x } else { f32::DEEPEST };
     let x = if x > -f32::DEEPEST { x } else { -f32::DEEPEST };

@@ -69,7 +69,7 @@ impl Tally {
     pub(super) fn swept(&mut self) {
         self.swept += 1;
         let half = (self.sweeps / 2.0) as u32;
-        if self.swept % BLOCK == 0 || self.swept % half == 0 {
+        if self.swept.is_multiple_of(BLOCK) || self.swept.is_multiple_of(half) {
             self.flush();
         }
         if self.swept == half {
@@ -83,9 +83,7 @@ impl Tally {
 
     fn flush(&mut self) {
         for (half, block) in self.half.iter_mut().zip(&mut self.block) {
-            for lane in 0..LANES {
-                half[lane] += f64::from(block.0[lane]);
-            }
+            half.iter_mut().zip(block.0).for_each(|(half, block)| *half += f64::from(block));
             *block = same(0.0);
         }
     }
