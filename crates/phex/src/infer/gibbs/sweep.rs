@@ -50,7 +50,8 @@ fn share_against(x: f32) -> f32 {
     let rest = x - (shifted - ROUND);
     // The series of 2^rest, for at most one half.
     let mut power = 1.540_353e-4;
-    for c in [1.333_355_8e-3, 9.618_129e-3, 5.550_411e-2, 0.240_226_5, 0.693_147_2, 1.0] {
+    for c in [1.333_355_8e-3, 9.618_129e-3, 5.550_411e-2, 0.240_226_5, std::f32::consts::LN_2, 1.0]
+    {
         power = power * rest + c;
     }
     1.0 / (1.0 + power * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23))
