@@ -54,7 +54,7 @@ struct Results {
 }
 
 /// Times the closure: the best and the median of a few repetitions, in microseconds a row.
-fn time(rows: usize, mut work: impl FnMut()) -> (f64, f64) {
+pub(crate) fn time(rows: usize, mut work: impl FnMut()) -> (f64, f64) {
     work();
     let mut times: Vec<f64> = (0..5)
         .map(|_| {
@@ -68,7 +68,7 @@ fn time(rows: usize, mut work: impl FnMut()) -> (f64, f64) {
 }
 
 /// Standard normal scores times a scale, the same in every run.
-fn scores<T: Number>(count: usize, scale: f64) -> Vec<T> {
+pub(crate) fn scores<T: Number>(count: usize, scale: f64) -> Vec<T> {
     let mut random = 88_172_645_463_325_252u64;
     let mut uniform = move || {
         random ^= random << 13;
@@ -165,7 +165,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<()> {
         .with_context(|| command.out.display().to_string())
 }
 
-fn imagenet_edges() -> Option<Vec<(String, String)>> {
+pub(crate) fn imagenet_edges() -> Option<Vec<(String, String)>> {
     let root = std::env::var_os("PHEX_DATA")
         .map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
     let path = root.join("imagenet/ilsvrc2012_hierarchy_edges.tsv");
@@ -174,7 +174,7 @@ fn imagenet_edges() -> Option<Vec<(String, String)>> {
     Some(pairs.map(|(parent, child)| (parent.to_owned(), child.to_owned())).collect())
 }
 
-fn graph(
+pub(crate) fn graph(
     edges: &[(String, String)],
     rule: ExclusionRule,
     hierarchy: Strength,

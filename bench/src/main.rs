@@ -2,6 +2,7 @@
 //! `bench/results/` as JSON, with the machine that made them.
 
 mod anneal;
+mod gibbs;
 mod graph;
 mod infer;
 mod lbp;
@@ -24,6 +25,8 @@ enum Command {
     Graph(graph::GraphCommand),
     /// Exact engines on ImageNet's labels, zero-shot graphs and growing trees
     Infer(infer::InferCommand),
+    /// Gibbs sampling on ImageNet's labels: time a spin update, error of marginals
+    Gibbs(gibbs::GibbsCommand),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -31,5 +34,6 @@ fn main() -> anyhow::Result<()> {
         Command::Anneal(command) => anneal::run(&command),
         Command::Graph(command) => graph::run(&command),
         Command::Infer(command) => infer::run(&command),
+        Command::Gibbs(command) => gibbs::run(&command),
     }
 }

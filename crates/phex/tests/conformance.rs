@@ -68,7 +68,7 @@ fn agrees(model: &Model, method: Method, seed: u64) -> bool {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let (scores, evidence) = rows(&mut random, n, 10);
     let block = Block::new(n, &scores).with_evidence(&evidence);
-    let want = Want { expectations: true, entropy: true };
+    let want = Want { expectations: true, entropy: true, ..Want::default() };
     let (got, expected) = (engine.run(&block, want).unwrap(), brute.run(&block, want).unwrap());
     assert_eq!(got.status, expected.status, "{method} {seed} {model:?}");
     for row in 0..block.rows() {

@@ -6,6 +6,7 @@ use super::blocks::Blocks;
 use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
+use super::gibbs::Gibbs;
 use super::junction::Junction;
 use super::lbp::Lbp;
 use super::mean_field::MeanField;
@@ -36,6 +37,7 @@ pub(super) enum Kernel {
     Anneal(Box<anneal::Options>),
     MeanField(Box<MeanField>),
     Trw(Box<Trw>),
+    Gibbs(Box<Gibbs>),
 }
 
 impl Kernel {
@@ -45,6 +47,10 @@ impl Kernel {
 
     pub(super) fn junction(junction: Junction) -> Kernel {
         Kernel::Junction(Box::new(junction))
+    }
+
+    pub(super) fn gibbs(gibbs: Gibbs) -> Kernel {
+        Kernel::Gibbs(Box::new(gibbs))
     }
 
     pub(super) fn method(&self) -> Method {
@@ -61,6 +67,7 @@ impl Kernel {
             Kernel::Anneal(_) => Method::Anneal,
             Kernel::MeanField(_) => Method::MeanField,
             Kernel::Trw(_) => Method::Trw,
+            Kernel::Gibbs(_) => Method::Gibbs,
         }
     }
 
@@ -84,6 +91,7 @@ impl Kernel {
             Kernel::Lbp(_) => "no exact engine takes it within the budget, nor exact blocks",
             Kernel::MeanField(_) => "a lower bound on log Z",
             Kernel::Trw(_) => "an upper bound on log Z",
+            Kernel::Gibbs(_) => "it samples",
         })
     }
 
@@ -121,6 +129,7 @@ impl Kernel {
             Kernel::Anneal(options) => (options.restarts * options.sweeps * 100) as f64,
             Kernel::MeanField(kernel) => kernel.operations(),
             Kernel::Trw(kernel) => kernel.operations(),
+            Kernel::Gibbs(kernel) => kernel.operations(),
         }
     }
 
@@ -138,6 +147,7 @@ impl Kernel {
             Kernel::Anneal(_) => 0,
             Kernel::MeanField(kernel) => kernel.bytes(),
             Kernel::Trw(kernel) => kernel.bytes(),
+            Kernel::Gibbs(kernel) => kernel.bytes(),
         }
     }
 
@@ -178,6 +188,7 @@ impl Kernel {
             Kernel::Anneal(_) => {}
             Kernel::MeanField(kernel) => kernel.run(block, answers),
             Kernel::Trw(kernel) => kernel.run(block, answers),
+            Kernel::Gibbs(kernel) => kernel.run(block, answers),
         }
     }
 

@@ -11,6 +11,7 @@ mod brute;
 mod count;
 mod engine;
 mod family;
+mod gibbs;
 mod junction;
 mod k_best;
 mod kernel;

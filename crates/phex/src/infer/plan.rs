@@ -13,6 +13,7 @@ use super::blocks::Blocks;
 use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
+use super::gibbs::Gibbs;
 use super::junction::Junction;
 use super::kernel::Kernel;
 use super::lbp::Lbp;
@@ -141,7 +142,7 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
             MeanField::compile(model, options).map(|kernel| Kernel::MeanField(Box::new(kernel)))
         }
         Method::Trw => Trw::compile(model, options).map(|kernel| Kernel::Trw(Box::new(kernel))),
-        Method::Gibbs => Err(Unfit::Shape(String::from("not built yet"))),
+        Method::Gibbs => Gibbs::compile(model, options).map(Kernel::gibbs),
     };
     let kernel = kernel.map_err(|unfit| match unfit {
         Unfit::Shape(why) => why,

@@ -60,15 +60,19 @@ impl Diagnosis {
     /// Why the answer should not be trusted; `None` where nothing speaks against it, which is no
     /// proof that it is right.
     pub fn doubt(&self) -> Option<&'static str> {
-        let above = |value: Option<f64>, limit| value.is_some_and(|value: f64| !(value <= limit));
+        // What is not a number is no reason for trust either.
+        let width = self.bounds.map(|(low, high)| high - low);
         if !self.converged {
             Some("it did not converge")
-        } else if self.effective_sample.is_some_and(|part| !(part >= Diagnosis::LOW_SAMPLE)) {
-            Some("its effective sample size is low")
-        } else if above(self.standard_error, Diagnosis::HIGH_STANDARD_ERROR) {
-            Some("its standard error is high")
-        } else if above(self.bounds.map(|(low, high)| high - low), Diagnosis::WIDE_BOUNDS) {
-            Some("its bounds on log Z are wide")
+        } else if let Some(error) = self.standard_error {
+            let small = error <= Diagnosis::HIGH_STANDARD_ERROR;
+            (!small).then_some("its standard error is high")
+        } else if let Some(part) = self.effective_sample {
+            let enough = part >= Diagnosis::LOW_SAMPLE;
+            (!enough).then_some("its effective sample size is low")
+        } else if let Some(width) = width {
+            let narrow = width <= Diagnosis::WIDE_BOUNDS;
+            (!narrow).then_some("its bounds on log Z are wide")
         } else {
             None
         }

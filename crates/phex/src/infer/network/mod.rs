@@ -67,6 +67,16 @@ impl Cardinality {
     pub(crate) fn len(&self) -> usize {
         self.labels.len() + self.parts.len()
     }
+
+    /// All members as labels, given the labels of the one-of groups.
+    pub(crate) fn members<'a>(
+        &'a self,
+        groups: &'a [Vec<usize>],
+    ) -> impl Iterator<Item = usize> + 'a {
+        let parts = self.parts.iter();
+        let states = parts.flat_map(|part| part.states.iter().map(|&s| groups[part.group][s]));
+        self.labels.iter().copied().chain(states)
+    }
 }
 
 /// Some states of a one-of group.
@@ -171,6 +181,15 @@ impl Network {
                 Term::Cardinality(factor) => pairs_on(*factor),
             });
         }
+    }
+
+    /// All the places where relations read off a joint probability.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.terms.iter().flat_map(|term| match term {
+            Term::Both { place, .. } => std::slice::from_ref(place).iter().copied(),
+            Term::Pairs(places) => places.iter().copied(),
+            Term::Cardinality(_) => [].iter().copied(),
+        })
     }
 
     /// Whether some factor forbids states.
