@@ -44,13 +44,13 @@ impl<T: Odds> Step<'_, T> {
         }
     }
 
-    /// Some iterations, the last one watched.
+    /// Some iterations, the last two watched: after a turn a label sees no news of those behind it.
     #[inline(always)]
     fn iterations<const L: usize>(&self, state: &mut State<T, L>, stride: u32) {
         (state.change.0, state.drift.0) = ([T::ZERO; L], [T::ZERO; L]);
         for at in 0..stride {
             // Up and down again: in a tree two sweeps reach everything.
-            self.iterate(state, at + 1 == stride, at % 2 == 1);
+            self.iterate(state, at + 2 >= stride, at % 2 == 1);
         }
     }
 }

@@ -252,7 +252,8 @@ impl Compiled {
                 match entries.binary_search_by_key(&s, |entry| entry.0) {
                     Ok(at) => {
                         let [off, on] = entries[at].1;
-                        weights[s].0[lane] / total * on * odds / (off + on * odds)
+                        let sum = off + on * odds;
+                        if sum == 0.0 { 0.0 } else { weights[s].0[lane] / total * on * odds / sum }
                     }
                     Err(_) => weights[s].0[lane] / total * odds / (1.0 + odds),
                 }
