@@ -21,6 +21,7 @@ mod mean_field;
 mod network;
 mod options;
 mod plan;
+mod pool;
 mod posterior;
 mod star;
 mod states;

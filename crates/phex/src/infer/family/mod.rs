@@ -43,11 +43,12 @@ mod weights;
 use lanes::{Lanes, Real};
 use number::{Log, Number};
 use plan::Plan;
-use rows::{Buffers, Kernel, Pool, Scores, Weighed, infer_8, infer_16};
+use rows::{Buffers, Kernel, Scores, Weighed, infer_8, infer_16};
 use scratch::Scratch;
 use structure::{Source, Structure};
 use weights::Weights;
 
+use super::pool::Pool;
 use super::{Answers, Block, Budget, Evidence, Scalar, Unfit};
 use crate::model::Model;
 
@@ -126,8 +127,8 @@ impl Family {
             uncapped,
             scores: Scores::new(model),
             constant: model.constant(),
-            single: Pool::new(),
-            double: Pool::new(),
+            single: Pool::default(),
+            double: Pool::default(),
         })
     }
 

@@ -1,7 +1,5 @@
 //! Rows of scores to weights side by side, through the passes, and back to rows.
 
-use std::sync::Mutex;
-
 use multiversion::multiversion;
 
 use super::lanes::{Lanes, Real};
@@ -9,6 +7,7 @@ use super::number::Number;
 use super::plan::Plan;
 use super::scratch::Scratch;
 use super::weights::Weights;
+use crate::infer::pool::Pool;
 use crate::infer::{Block, Evidence, Scalar};
 
 /// Labels that are moved between rows and lanes at a time: they stay in the first-level cache.
@@ -35,26 +34,6 @@ pub(super) struct Buffers<T: Real, const L: usize> {
     theta: Vec<Lanes<T, L>>,
     /// −1 off, 0 unknown, 1 on; empty without evidence.
     known: Vec<Lanes<T, L>>,
-}
-
-/// Buffers that are not in use.
-#[derive(Debug)]
-pub(super) struct Pool<B>(Mutex<Vec<B>>);
-
-impl<B> Pool<B> {
-    pub(super) fn new() -> Pool<B> {
-        Pool(Mutex::new(Vec::new()))
-    }
-
-    fn take(&self) -> Option<B> {
-        self.0.lock().ok()?.pop()
-    }
-
-    pub(super) fn give_back(&self, buffers: B) {
-        if let Ok(mut free) = self.0.lock() {
-            free.push(buffers);
-        }
-    }
 }
 
 /// A plan with its constants.

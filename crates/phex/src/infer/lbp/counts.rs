@@ -18,7 +18,6 @@ use super::labels::Damping;
 use super::layout::Member;
 use super::number::{Odds, within};
 use super::state::State;
-use crate::infer::Scalar;
 use crate::infer::lanes::{Elementary, Lanes};
 
 /// Below this total cost of all pairs nothing underflows without a tilt.
@@ -49,7 +48,7 @@ impl Compiled {
         members
             .map(|member| match *member {
                 Member::Part(part) => state.part_cavity[part],
-                Member::Port(port) => Lanes(state.cavity[port].0.map(Scalar::to_f64)),
+                Member::Port(port) => widen(&state.cavity[port]),
             })
             .collect()
     }
@@ -73,7 +72,7 @@ impl Compiled {
         for (member, [above, below]) in self.layout.members[factor].iter().zip(&fresh) {
             let before: Lanes<f64, L> = match *member {
                 Member::Part(part) => state.part_in[part],
-                Member::Port(port) => Lanes(state.incoming[port].0.map(Scalar::to_f64)),
+                Member::Port(port) => widen(&state.incoming[port]),
             };
             let mut said = Lanes([1.0; L]);
             for lane in 0..L {
@@ -87,8 +86,10 @@ impl Compiled {
             match *member {
                 Member::Part(part) => state.part_in[part] = said,
                 Member::Port(port) => {
-                    state.incoming[port] =
-                        Lanes(said.0.map(|odds| within(T::from_f64(odds), T::WIDE)));
+                    let incoming = &mut state.incoming[port];
+                    for lane in 0..L {
+                        incoming.0[lane] = within(T::from_f64(said.0[lane]), T::WIDE);
+                    }
                 }
             }
         }
@@ -128,6 +129,15 @@ impl Compiled {
         }
         (log, pairs)
     }
+}
+
+#[inline(always)]
+fn widen<T: Odds, const L: usize>(narrow: &Lanes<T, L>) -> Lanes<f64, L> {
+    let mut wide = Lanes([0.0; L]);
+    for lane in 0..L {
+        wide.0[lane] = narrow.0[lane].to_f64();
+    }
+    wide
 }
 
 /// Where no two members may be on, a member hears `1 / (1 + Σ others)`.

@@ -261,7 +261,10 @@ pub(super) fn rest<const L: usize>(
         return Lanes([0.0; L]);
     }
     let mut rest = total - listed;
-    let cancels: [bool; L] = std::array::from_fn(|lane| rest.0[lane] < 0.01 * total.0[lane]);
+    let mut cancels = [false; L];
+    for lane in 0..L {
+        cancels[lane] = rest.0[lane] < 0.01 * total.0[lane];
+    }
     if cancels.contains(&true) {
         let mut sum = Lanes([0.0; L]);
         let mut next = 0;

@@ -13,6 +13,7 @@
 use super::layout::{Layout, Weights};
 use super::number::{Odds, Scaled, within};
 use super::state::State;
+use super::{mild, single};
 use crate::infer::lanes::Lanes;
 
 /// The part of old messages that is kept.
@@ -30,28 +31,44 @@ impl<T: Odds> Damping<T> {
     /// The odds `above / below`, mixed with old odds.
     #[inline(always)]
     pub(super) fn mix(self, above: T, below: T, before: T) -> T {
+        let (above, below) = self.fraction(above, below, before);
+        above / below
+    }
+
+    /// The same, above and below the line.
+    #[inline(always)]
+    pub(super) fn fraction(self, above: T, below: T, before: T) -> (T, T) {
         let fresh = self.new * (T::ONE + before);
         let kept = self.old * (above + below);
-        (fresh * above + kept * before) / (fresh * below + kept)
+        (fresh * above + kept * before, fresh * below + kept)
     }
 }
 
-/// The product of a label's own odds and all that it is told.
+/// The product of a label's own odds and all that it is told, of which `SAFE` messages at a time stay
+/// in range.
 #[inline(always)]
-pub(super) fn belief<T: Odds, const L: usize>(
+pub(super) fn belief<T: Odds, const L: usize, const SAFE: usize>(
     own: &Scaled<T, L>,
     messages: &[Lanes<T, L>],
     ports: &[Lanes<T, L>],
 ) -> Scaled<T, L> {
     let mut belief = *own;
-    let fours = messages.chunks_exact(4);
-    let rest = fours.remainder();
-    for four in fours {
-        four.iter().for_each(|message| belief.times(message));
-        belief.normalise();
-    }
-    if !rest.is_empty() {
-        rest.iter().for_each(|message| belief.times(message));
+    for some in messages.chunks(SAFE) {
+        // Four products at once: a chain of one row waits for each multiplication.
+        let mut four = [Lanes([T::ONE; L]); 4];
+        let whole = some.chunks_exact(4);
+        let rest = whole.remainder();
+        for messages in whole {
+            for at in 0..4 {
+                four[at] = four[at] * messages[at];
+            }
+        }
+        for at in 0..3 {
+            if at < rest.len() {
+                four[at] = four[at] * rest[at];
+            }
+        }
+        belief.times(&((four[0] * four[1]) * (four[2] * four[3])));
         belief.normalise();
     }
     for port in ports {
@@ -118,62 +135,106 @@ fn watch_change<T: Odds, const L: usize>(
     }
 }
 
+/// The weights of pairs, in the forms that messages use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pairs<'a, T> {
+    /// Of any pair.
+    pub(super) weights: &'a [Weights<T>],
+    /// The weight of labels that differ, where all pairs are symmetric and mild.
+    pub(super) ratios: Option<&'a [T]>,
+}
+
 /// One label, in place: its belief, then its messages over pairs and to its factors.
 #[inline(always)]
 pub(super) fn visit<T: Odds, const L: usize>(
     layout: &Layout,
-    weights: &[Weights<T>],
+    pairs: &Pairs<'_, T>,
     state: &mut State<T, L>,
     node: usize,
     damping: Option<Damping<T>>,
     watch: bool,
 ) {
-    let (first, last) = (layout.slots[node], layout.slots[node + 1]);
-    let ports = layout.ports[node]..layout.ports[node + 1];
-    let scaled =
-        belief(&state.own[node], &state.messages[first..last], &state.incoming[ports.clone()]);
-    let odds = scaled.odds();
-    if watch {
-        let old = state.belief[node];
-        watch_change(state, &old, &odds);
+    if let Some(ratios) = pairs.ratios {
+        if L == 1 {
+            return single::visit(layout, state, node, damping, watch);
+        }
+        return mild::visit(layout, ratios, state, node, damping, watch);
     }
-    state.belief[node] = odds;
+    let odds = hear::<T, L, 4>(layout, state, node, T::EXPONENT, watch);
+    let (first, last) = (layout.slots[node], layout.slots[node + 1]);
     let reverse = &layout.reverse[first..last];
-    for ((slot, &other), weights) in (first..last).zip(reverse).zip(&weights[first..last]) {
+    let weights = &pairs.weights[first..last];
+    for ((slot, &other), weights) in (first..last).zip(reverse).zip(weights) {
         let back = state.messages[slot];
         let target = &mut state.messages[other as usize];
         *target = message(weights, &odds, &back, target, damping);
     }
-    cavities(&odds, &state.incoming[ports.clone()], &mut state.cavity[ports]);
 }
 
 /// All labels at once: messages from those before, into the other buffer.
 #[inline(always)]
 pub(super) fn flood<T: Odds, const L: usize>(
     layout: &Layout,
-    weights: &[Weights<T>],
+    pairs: &Pairs<'_, T>,
     state: &mut State<T, L>,
     damping: Option<Damping<T>>,
     watch: bool,
 ) {
     for node in 0..layout.nodes() {
-        let (first, last) = (layout.slots[node], layout.slots[node + 1]);
-        let ports = layout.ports[node]..layout.ports[node + 1];
-        let scaled =
-            belief(&state.own[node], &state.messages[first..last], &state.incoming[ports.clone()]);
-        let odds = scaled.odds();
-        if watch {
-            let old = state.belief[node];
-            watch_change(state, &old, &odds);
+        if let Some(ratios) = pairs.ratios {
+            if L == 1 {
+                single::flood(layout, state, node, damping, watch);
+            } else {
+                mild::flood(layout, ratios, state, node, damping, watch);
+            }
+            continue;
         }
-        state.belief[node] = odds;
+        let odds = hear::<T, L, 4>(layout, state, node, T::EXPONENT, watch);
+        let (first, last) = (layout.slots[node], layout.slots[node + 1]);
         let reverse = &layout.reverse[first..last];
-        let messages = state.messages[first..last].iter();
-        for ((back, &other), weights) in messages.zip(reverse).zip(&weights[first..last]) {
-            let before = &state.messages[other as usize];
+        let weights = &pairs.weights[first..last];
+        for ((slot, &other), weights) in (first..last).zip(reverse).zip(weights) {
+            let (back, before) = (&state.messages[slot], &state.messages[other as usize]);
             state.next[other as usize] = message(weights, &odds, back, before, damping);
         }
-        cavities(&odds, &state.incoming[ports.clone()], &mut state.cavity[ports]);
     }
     std::mem::swap(&mut state.messages, &mut state.next);
+    std::mem::swap(&mut state.flat, &mut state.flat_next);
+}
+
+/// The belief of a label from the newest that it was told, which it says to its larger factors.
+#[inline(always)]
+pub(super) fn hear<T: Odds, const L: usize, const SAFE: usize>(
+    layout: &Layout,
+    state: &mut State<T, L>,
+    node: usize,
+    exponent: T,
+    watch: bool,
+) -> Lanes<T, L> {
+    let (first, last) = (layout.slots[node], layout.slots[node + 1]);
+    let ports = layout.ports[node]..layout.ports[node + 1];
+    let incoming = &state.incoming[ports];
+    let messages = &state.messages[first..last];
+    let scaled = belief::<T, L, SAFE>(&state.own[node], messages, incoming);
+    let odds = scaled.odds(exponent);
+    conclude(layout, state, node, odds, watch);
+    odds
+}
+
+/// Keeps a belief, and says it to the larger factors.
+#[inline(always)]
+pub(super) fn conclude<T: Odds, const L: usize>(
+    layout: &Layout,
+    state: &mut State<T, L>,
+    node: usize,
+    odds: Lanes<T, L>,
+    watch: bool,
+) {
+    if watch {
+        let old = state.belief[node];
+        watch_change(state, &old, &odds);
+    }
+    state.belief[node] = odds;
+    let ports = layout.ports[node]..layout.ports[node + 1];
+    cavities(&odds, &state.incoming[ports.clone()], &mut state.cavity[ports]);
 }

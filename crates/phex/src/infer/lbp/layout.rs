@@ -50,6 +50,40 @@ pub(super) struct Layout {
     pub(super) constant: f64,
     /// The largest finite log-weight ratio of a pair; infinite when some state is forbidden.
     pub(super) strongest: f64,
+    /// The same for one row, where lanes run over the messages of a label.
+    pub(super) flat: Flat,
+}
+
+/// Slots of one row: those of a label fill whole vectors, the last with blanks.
+#[derive(Debug)]
+pub(super) struct Flat {
+    /// The first slot of each node.
+    pub(super) start: Vec<usize>,
+    /// The slot of the message the other way; blanks point behind the last slot.
+    pub(super) reverse: Vec<u32>,
+    /// The place of each slot of [`Layout`].
+    pub(super) place: Vec<u32>,
+}
+
+/// Messages of a label that go side by side in one row.
+pub(super) const WIDTH: usize = 8;
+
+impl Flat {
+    fn new(slots: &[usize], reverse: &[u32]) -> Flat {
+        let mut start = vec![0];
+        let mut place = vec![0u32; reverse.len()];
+        for node in slots.windows(2) {
+            let first = start[start.len() - 1];
+            (node[0]..node[1]).for_each(|slot| place[slot] = (first + slot - node[0]) as u32);
+            start.push(first + (node[1] - node[0]).next_multiple_of(WIDTH));
+        }
+        let end = start[start.len() - 1];
+        let mut back = vec![end as u32; end];
+        for (slot, &other) in reverse.iter().enumerate() {
+            back[place[slot] as usize] = place[other as usize];
+        }
+        Flat { start, reverse: back, place }
+    }
 }
 
 impl Layout {
@@ -117,6 +151,7 @@ impl Layout {
         let links = network.links.iter().enumerate();
         let tables = network.tables.iter().enumerate();
         let both_ends = tables.flat_map(|(at, table)| [(table.a, at), (table.b, at)]);
+        let flat = Flat::new(&slots, &reverse);
         Ok(Layout {
             group_links: of_group(links.map(|(at, link)| (link.group, at)).collect()),
             group_parts: of_group(parts.iter().enumerate().map(|(at, p)| (p.1, at)).collect()),
@@ -133,6 +168,7 @@ impl Layout {
             parts,
             constant,
             strongest,
+            flat,
         })
     }
 
@@ -146,6 +182,20 @@ impl Layout {
             all[at_b as usize] = [weight(1, 0), weight(1, 1), weight(0, 0), weight(0, 1)];
         }
         all
+    }
+
+    /// `exp(−cost)` of labels that differ, a slot each, where all pairs are symmetric and weak enough.
+    pub(super) fn ratios<T: Odds>(&self, network: &Network) -> Option<Vec<T>> {
+        let mut all = vec![T::ONE; self.reverse.len()];
+        for (pair, slots) in network.pairs.iter().zip(&self.pair_slots) {
+            let [[none, only_b], [only_a, both]] = pair.costs;
+            let symmetric = none == 0.0 && both == 0.0 && only_a == only_b;
+            if !symmetric || only_a.abs() > T::MILD {
+                return None;
+            }
+            slots.iter().for_each(|&slot| all[slot as usize] = T::from_f64((-only_a).exp()));
+        }
+        Some(all)
     }
 
     /// How many binary nodes there are.

@@ -13,15 +13,23 @@ mod counts;
 mod groups;
 mod labels;
 mod layout;
+mod mild;
 mod number;
+mod residual;
 mod rows;
 mod settle;
+mod single;
 mod state;
 
+use labels::Pairs;
 use layout::{Layout, Weights};
+use number::Odds;
+use residual::PortFactor;
+use state::State;
 
 use super::network::Network;
-use super::{Answers, Block, MessageOptions, Number, Options, Unfit};
+use super::pool::Pool;
+use super::{Answers, Block, MessageOptions, Number, Options, Schedule, Unfit};
 use crate::model::Model;
 
 /// State, and the weight of the label off and on.
@@ -34,6 +42,8 @@ struct Compiled {
     layout: Layout,
     link_weights: Vec<EntryWeights>,
     table_weights: Vec<Vec<f64>>,
+    /// The factor at the other side of each port.
+    port_factor: Vec<PortFactor>,
 }
 
 /// Loopy belief propagation on a model.
@@ -41,9 +51,34 @@ struct Compiled {
 pub(crate) struct Lbp {
     compiled: Compiled,
     /// Weights of pairs in single precision, unless they are too strong for it.
-    single: Option<Vec<Weights<f32>>>,
-    double: Vec<Weights<f64>>,
+    single: Option<PairWeights<f32, 16>>,
+    double: PairWeights<f64, 8>,
     options: MessageOptions,
+}
+
+/// The weights of pairs in one number type.
+#[derive(Debug)]
+struct PairWeights<T, const L: usize> {
+    weights: Vec<Weights<T>>,
+    ratios: Option<Vec<T>>,
+    /// Messages of a register of rows, and of one row.
+    many: Pool<State<T, L>>,
+    one: Pool<State<T, 1>>,
+}
+
+impl<T: Odds, const L: usize> PairWeights<T, L> {
+    fn new(network: &Network, layout: &Layout) -> PairWeights<T, L> {
+        PairWeights {
+            weights: layout.weights(network),
+            ratios: layout.ratios(network),
+            many: Pool::default(),
+            one: Pool::default(),
+        }
+    }
+
+    fn pairs(&self) -> Pairs<'_, T> {
+        Pairs { weights: &self.weights, ratios: self.ratios.as_deref() }
+    }
 }
 
 /// Log-weight ratios above this are left to double precision.
@@ -60,10 +95,11 @@ impl Lbp {
     pub(crate) fn compile(model: &Model, options: &Options) -> Result<Lbp, Unfit> {
         let mut network = Network::new(model, options.messages.groups)?;
         network.fill_tables(DENSE);
+        network.symmetrise();
         let layout = Layout::new(&network)?;
-        let double = layout.weights(&network);
+        let double = PairWeights::new(&network, &layout);
         let strong = layout.strongest > SINGLE || network.is_hard();
-        let single = (!strong).then(|| layout.weights(&network));
+        let single = (!strong).then(|| PairWeights::new(&network, &layout));
         let link_weights = network.links.iter().map(|link| {
             let entries = link.entries.iter();
             entries.map(|&(state, costs)| (state, costs.map(|cost| (-cost).exp()))).collect()
@@ -73,7 +109,9 @@ impl Lbp {
             .iter()
             .map(|table| table.entries.iter().map(|entry| (-entry.2).exp()).collect());
         let (link_weights, table_weights) = (link_weights.collect(), table_weights.collect());
-        let compiled = Compiled { network, layout, link_weights, table_weights };
+        let port_factor = Vec::new();
+        let mut compiled = Compiled { network, layout, link_weights, table_weights, port_factor };
+        compiled.port_factor = PortFactor::of_ports(&compiled);
         Ok(Lbp { compiled, single, double, options: options.messages })
     }
 
@@ -95,13 +133,17 @@ impl Lbp {
     pub(crate) fn run<S: Number>(&self, block: &Block<'_, S>, answers: &mut Answers<'_, S>) {
         let few = block.rows() < FEW;
         let narrow = size_of::<S>() == size_of::<f32>();
+        let double = &self.double;
         match &self.single {
-            Some(weights) if narrow && few => {
-                self.run_lanes::<S, f32, 1>(weights, block, answers);
+            _ if self.options.schedule == Schedule::Residual => self.run_residual(block, answers),
+            Some(single) if narrow && few => {
+                self.run_lanes(single.pairs(), &single.one, block, answers);
             }
-            Some(weights) if narrow => self.run_lanes::<S, f32, 16>(weights, block, answers),
-            _ if few => self.run_lanes::<S, f64, 1>(&self.double, block, answers),
-            _ => self.run_lanes::<S, f64, 8>(&self.double, block, answers),
+            Some(single) if narrow => {
+                self.run_lanes(single.pairs(), &single.many, block, answers);
+            }
+            _ if few => self.run_lanes(double.pairs(), &double.one, block, answers),
+            _ => self.run_lanes(double.pairs(), &double.many, block, answers),
         }
     }
 }

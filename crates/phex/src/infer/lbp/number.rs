@@ -18,6 +18,11 @@ pub(crate) trait Odds: Elementary + Number {
     const KNOWN: f64;
     /// Odds below this, or above its inverse, are as good as certain.
     const CERTAIN: Self;
+    /// Pairs whose labels differ at no more cost than this take the fast way: eight messages multiply
+    /// safely, and two can share a division.
+    const MILD: f64;
+    /// On the fast way beliefs enter messages with at most this exponent.
+    const MILD_EXPONENT: Self;
     /// Odds are no closer to a fixed point than this, in proportion.
     const ROUNDING: f64;
     /// Mantissa in `[1, 2)` and exponent of a positive number.
@@ -33,6 +38,8 @@ impl Odds for f32 {
     const KNOWN: f64 = 8_388_608.0; // 2²³
     const CERTAIN: f32 = 1e-20;
     const ROUNDING: f64 = 1e-4;
+    const MILD: f64 = 6.0;
+    const MILD_EXPONENT: f32 = 40.0;
 
     #[inline(always)]
     fn split(self) -> (f32, f32) {
@@ -55,6 +62,8 @@ impl Odds for f64 {
     const KNOWN: f64 = 1_073_741_824.0; // 2³⁰
     const CERTAIN: f64 = 1e-25;
     const ROUNDING: f64 = 1e-11;
+    const MILD: f64 = 50.0;
+    const MILD_EXPONENT: f64 = 300.0;
 
     #[inline(always)]
     fn split(self) -> (f64, f64) {
@@ -113,8 +122,8 @@ impl<T: Odds, const L: usize> Scaled<T, L> {
 
     /// As plain odds, with the exponent clipped.
     #[inline(always)]
-    pub(crate) fn odds(&self) -> Lanes<T, L> {
-        let exponent = self.exponent.map(|exponent| clip(exponent, T::EXPONENT));
+    pub(crate) fn odds(&self, most: T) -> Lanes<T, L> {
+        let exponent = self.exponent.map(|exponent| clip(exponent, most));
         self.mantissa.zip(exponent, |mantissa, exponent| mantissa * exponent.power_of_two())
     }
 }
@@ -154,6 +163,6 @@ mod tests {
                 + f64::from(scaled.exponent.0[lane]) * std::f64::consts::LN_2;
             assert!((log - exact[lane]).abs() < 1e-3 + 1e-6 * exact[lane].abs(), "{lane}: {log}");
         }
-        assert_eq!(Scaled::<f64, 2>::exp(Lanes([0.0, -1e30])).odds().0[0], 1.0);
+        assert_eq!(Scaled::<f64, 2>::exp(Lanes([0.0, -1e30])).odds(700.0).0[0], 1.0);
     }
 }

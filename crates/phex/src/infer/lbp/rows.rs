@@ -2,11 +2,12 @@
 
 use multiversion::multiversion;
 
-use super::labels::{Damping, flood, visit};
+use super::labels::{Damping, Pairs, flood, visit};
 use super::layout::Weights;
 use super::number::Odds;
 use super::state::State;
 use super::{Compiled, Lbp};
+use crate::infer::pool::Pool;
 use crate::infer::{Answers, Block, Diagnosis, Number, Schedule};
 
 /// Beliefs whose odds change more than this times the tolerance, in proportion, have not converged,
@@ -17,7 +18,7 @@ const DRIFT: f64 = 1e3;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'a, T> {
     pub(super) compiled: &'a Compiled,
-    pub(super) weights: &'a [Weights<T>],
+    pub(super) pairs: Pairs<'a, T>,
     pub(super) damping: Option<Damping<T>>,
     pub(super) wide_damping: Option<Damping<f64>>,
     pub(super) flooding: bool,
@@ -35,12 +36,12 @@ impl<T: Odds> Step<'_, T> {
             self.compiled.visit_group(state, group, self.wide_damping, watch);
         }
         if self.flooding {
-            return flood(layout, self.weights, state, self.damping, watch);
+            return flood(layout, &self.pairs, state, self.damping, watch);
         }
         let nodes = layout.nodes();
         for at in 0..nodes {
             let node = if backwards { nodes - 1 - at } else { at };
-            visit(layout, self.weights, state, node, self.damping, watch);
+            visit(layout, &self.pairs, state, node, self.damping, watch);
         }
     }
 
@@ -117,22 +118,25 @@ impl Lbp {
     /// Runs rows side by side until each has converged or used up its iterations.
     pub(super) fn run_lanes<S: Number, T: Vectors<L>, const L: usize>(
         &self,
-        weights: &[Weights<T>],
+        pairs: Pairs<'_, T>,
+        pool: &Pool<State<T, L>>,
         block: &Block<'_, S>,
         answers: &mut Answers<'_, S>,
     ) {
+        let weights = pairs.weights;
         let options = &self.options;
         let flooding = options.schedule == Schedule::Flooding;
         let damped = options.damping > 0.0;
         let step = Step {
             compiled: &self.compiled,
-            weights,
+            pairs,
             damping: damped.then(|| Damping::new(options.damping)),
             wide_damping: damped.then(|| Damping::new(options.damping)),
             flooding,
         };
         let Compiled { network, layout, .. } = &self.compiled;
-        let mut state = State::new(network, layout, flooding);
+        let fresh = || State::new(network, layout, pairs.ratios, flooding);
+        let mut state = pool.take().unwrap_or_else(fresh);
         // All lanes are at multiples of the stride, so that a row's answer is its own.
         let stride = [4, 2, 1].into_iter().find(|s| options.iterations % s == 0).unwrap_or(1);
         let drift = (options.tolerance * DRIFT).clamp(T::ROUNDING, 1e-3);
@@ -149,7 +153,7 @@ impl Lbp {
                 }
             }
             if row_of.iter().all(Option::is_none) {
-                return;
+                return pool.give_back(state);
             }
             if fresh.iter().any(Option::is_some) {
                 state.gather(network, block, &fresh);
@@ -171,6 +175,7 @@ impl Lbp {
             // Rows that go on must not see what answering others changes.
             let goes_on = (0..L).any(|lane| row_of[lane].is_some() && !finished[lane]);
             let kept = goes_on.then(|| state.keep());
+            state.spread(layout);
             let log_partition = T::settle(&self.compiled, weights, &mut state);
             for lane in (0..L).filter(|&lane| finished[lane]) {
                 let Some(row) = row_of[lane].take() else { continue };

@@ -50,8 +50,8 @@ impl Compiled {
             let slots = layout.slots[node]..layout.slots[node + 1];
             let ports = layout.ports[node]..layout.ports[node + 1];
             let incoming = &state.incoming[ports.clone()];
-            let scaled = belief(&state.own[node], &state.messages[slots], incoming);
-            let odds = scaled.odds();
+            let scaled = belief::<T, L, 4>(&state.own[node], &state.messages[slots], incoming);
+            let odds = scaled.odds(T::EXPONENT);
             for lane in 0..L {
                 // 1 + B, or B itself where the 1 is lost anyway and B is cut off.
                 let whole = scaled.exponent.0[lane] > large;

@@ -17,6 +17,11 @@ pub(super) struct State<T, const L: usize> {
     pub(super) messages: Vec<Lanes<T, L>>,
     /// Those of the next iteration, for flooding.
     pub(super) next: Vec<Lanes<T, L>>,
+    /// For one row, the messages side by side, with one behind the last for blanks; those of the next
+    /// iteration; and the ratios of pairs, 0 for blanks.
+    pub(super) flat: Vec<T>,
+    pub(super) flat_next: Vec<T>,
+    pub(super) flat_ratios: Vec<T>,
     /// What larger factors say to each port.
     pub(super) incoming: Vec<Lanes<T, L>>,
     /// What each port says to its factor.
@@ -59,7 +64,19 @@ pub(super) struct Kept<T, const L: usize> {
 }
 
 impl<T: Odds, const L: usize> State<T, L> {
-    pub(super) fn new(network: &Network, layout: &Layout, flooding: bool) -> State<T, L> {
+    pub(super) fn new(
+        network: &Network,
+        layout: &Layout,
+        ratios: Option<&[T]>,
+        flooding: bool,
+    ) -> State<T, L> {
+        let ratios = ratios.filter(|_| L == 1);
+        let places = ratios.map_or(0, |_| layout.flat.reverse.len() + 1);
+        let mut flat_ratios = vec![T::ZERO; places];
+        if let Some(ratios) = ratios {
+            let all = ratios.iter().zip(&layout.flat.place);
+            all.for_each(|(&ratio, &place)| flat_ratios[place as usize] = ratio);
+        }
         let (nodes, slots) = (layout.nodes(), layout.reverse.len());
         let ports = layout.port_owner.len();
         let one = Lanes([T::ONE; L]);
@@ -74,6 +91,9 @@ impl<T: Odds, const L: usize> State<T, L> {
             belief: vec![one; nodes],
             messages: vec![one; slots],
             next: if flooding { vec![one; slots] } else { Vec::new() },
+            flat: vec![T::ONE; places],
+            flat_next: vec![T::ONE; places],
+            flat_ratios,
             incoming: vec![one; ports],
             cavity: vec![one; ports],
             group_own: sizes.iter().map(|&k| vec![Scaled::ONE; k]).collect(),
@@ -154,6 +174,14 @@ impl<T: Odds, const L: usize> State<T, L> {
         }
     }
 
+    /// Copies the messages of one row to where settling reads them.
+    pub(super) fn spread(&mut self, layout: &Layout) {
+        if !self.flat.is_empty() {
+            let all = self.messages.iter_mut().zip(&layout.flat.place);
+            all.for_each(|(message, &place)| message.0[0] = self.flat[place as usize]);
+        }
+    }
+
     /// What settling changes.
     pub(super) fn keep(&self) -> Kept<T, L> {
         Kept {
@@ -185,6 +213,8 @@ impl<T: Odds, const L: usize> State<T, L> {
         }
         let ones = [&mut self.messages, &mut self.incoming, &mut self.cavity, &mut self.belief];
         ones.into_iter().for_each(|all| all.iter_mut().for_each(|one| forget(one, fresh)));
+        self.flat.fill(T::ONE);
+        self.flat_next.fill(T::ONE);
         let wide = self.part_in.iter_mut().chain(&mut self.part_cavity);
         let wide = wide.chain(self.link_entry.iter_mut().flatten());
         wide.chain(self.table_in.iter_mut().flatten().flatten()).for_each(|one| forget(one, fresh));

@@ -146,6 +146,24 @@ impl Network {
         self.labels + 2 * self.pairs.len() + links + tables + states + members
     }
 
+    /// Moves to the biases of labels what is not symmetric in pairs: each then costs something where
+    /// its labels differ and nothing where they agree, which is the Ising form. Only when no pair
+    /// forbids states.
+    pub(crate) fn symmetrise(&mut self) {
+        if self.pairs.iter().any(|pair| pair.costs.iter().flatten().any(|cost| cost.is_infinite()))
+        {
+            return;
+        }
+        for pair in &mut self.pairs {
+            let [[none, only_b], [only_a, both]] = pair.costs;
+            let differ = (only_a + only_b - none - both) / 2.0;
+            self.constant -= none;
+            self.bias[pair.a] -= only_a - none - differ;
+            self.bias[pair.b] -= only_b - none - differ;
+            pair.costs = [[0.0, differ], [differ, 0.0]];
+        }
+    }
+
     /// Lists every cell of tables of at most this many.
     pub(crate) fn fill_tables(&mut self, most: usize) {
         for table in &mut self.tables {
