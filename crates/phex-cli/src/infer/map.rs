@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use phex::Error;
-use phex::infer::{Block, Engine, LabelSet, Method, Options, Plan, RowStatus, Want};
+use phex::infer::{Block, Engine, LabelSet, Method, Options, Plan, Refusal, RowStatus, Want};
 use phex::model::Model;
 use phex_io::{Rows, Values};
 use rayon::prelude::*;
@@ -130,9 +130,13 @@ fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> Result<(Engine, P
             let engine = search()?;
             let mut plan = engine.plan().clone();
             plan.why = String::from("no exact engine finds the best label sets within the budget");
-            if let Error::Unfit { refused } = error {
-                plan.refused = refused;
-            }
+            plan.refused = match error {
+                Error::Unfit { refused } => refused,
+                Error::NotExact { method } => {
+                    vec![Refusal { method, why: String::from("it is not exact here") }]
+                }
+                error => return Err(error),
+            };
             Ok((engine, plan))
         }
     }

@@ -37,14 +37,20 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
         .with_context(|| command.rows.input.path.display().to_string())?;
     let method = engine.plan().method;
     if method == Method::Anneal {
-        return Err(phex::Error::BestOnly).context("`phex map` asks for the best label sets");
+        bail!("`anneal` finds the best label sets, not probabilities: `phex map` prints those");
     }
     if command.standard_errors.is_some() && method != Method::Gibbs {
         bail!("`{method}` does not sample, so it has no standard errors; --method gibbs has");
     }
     let mut source = Source::of(&command.rows, engine.model().names())?;
     let mut writers = Writers::create(command, &engine, &source)?;
-    let mut summary = Summary::new(&engine);
+    let mut summary = Summary::of(engine.plan().clone());
+    if engine.plan().approximate && command.rows.engine.method == Method::Auto {
+        summary.note(format!(
+            "no exact engine takes the model within the budget: `{method}` answers approximately; \
+             see `graph plan`"
+        ));
+    }
     let bar = progress(source.total());
     while let Some((rows, evidence)) = source.next(piece(engine.model().len()))? {
         let count = rows.count;

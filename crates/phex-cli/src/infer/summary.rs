@@ -42,10 +42,6 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn new(engine: &Engine) -> Summary {
-        Summary::of(engine.plan().clone())
-    }
-
     pub(super) fn of(plan: Plan) -> Summary {
         Summary {
             version: env!("CARGO_PKG_VERSION"),
