@@ -172,6 +172,10 @@ fn the_best_found_are_the_best_on_small_graphs() {
     arguments.extend(ROWS);
     arguments.extend(["--top", "3"]);
     let (exact, _) = fine(folder.path(), &arguments);
+    let mut infer = vec!["infer"];
+    infer.extend(ROWS);
+    infer.extend(["--out", "p.csv", "--diagnosis", "-"]);
+    let log_partition = number(&table(&fine(folder.path(), &infer).0)[0], "log_partition");
     for annealer in ["simulated-tabu", "simulated", "quantum", "tabu"] {
         let flags = ["--method", "anneal", "--annealer", annealer];
         let (found, error) = fine(folder.path(), &[&arguments[..], &flags].concat());
@@ -181,14 +185,14 @@ fn the_best_found_are_the_best_on_small_graphs() {
         let (exact, found) = (table(&exact), table(&found));
         assert_eq!(exact.len(), found.len());
         for (exact, found) in exact.iter().zip(&found) {
-            assert_eq!(exact["labels"], found["labels"], "{annealer}");
+            // The first is searched for; the others are the best that were met on the way.
+            if found["rank"] == "1" || annealer == "simulated-tabu" {
+                assert_eq!(exact["labels"], found["labels"], "{annealer}");
+            }
         }
         // Log-weights and log-probabilities differ by log Z.
-        let steps = |rows: &[HashMap<String, String>], column: &str| {
-            number(&rows[0], column) - number(&rows[1], column)
-        };
-        let difference = steps(&exact, "log_probability") - steps(&found, "log_weight");
-        assert!(difference.abs() < 1e-9, "{difference}");
+        let difference = number(&found[0], "log_weight") - number(&exact[0], "log_probability");
+        assert!((difference - log_partition).abs() < 1e-9, "{difference} {log_partition}");
     }
     fs::write(folder.path().join("known.csv"), "b,e\n1,1\n,\n,\n").unwrap();
     let flags = ["--method", "anneal", "--evidence", "known.csv", "--out", "m.jsonl"];
