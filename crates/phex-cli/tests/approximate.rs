@@ -216,6 +216,22 @@ fn ising_files_are_annealed() {
 }
 
 #[test]
+fn a_known_optimum_is_found() {
+    let root = match std::env::var_os("PHEX_DATA") {
+        Some(folder) => std::path::PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+    };
+    let path = root.join("ising/beasley/bqp50-1.sparse");
+    if !path.exists() {
+        eprintln!("skipped: no data at {} (set PHEX_DATA)", path.display());
+        return;
+    }
+    let file = path.display().to_string();
+    let (found, _) = fine(folder().path(), &["map", &file, "--method", "anneal"]);
+    assert_eq!(number(&table(&found)[0], "log_weight"), 2098.0);
+}
+
+#[test]
 fn best_sets_are_searched_for_where_no_exact_engine_answers() {
     let folder = folder();
     let mut arguments = vec!["map"];
@@ -355,6 +371,7 @@ fn a_signal_ends_the_search() {
             .any(|file| file.file_name().to_string_lossy().starts_with(".phex-"))
     };
     while !is_started() {
+        assert_eq!(search.try_wait().unwrap(), None, "it searches on");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let kill = std::process::Command::new("kill").args(["-INT", &search.id().to_string()]).status();

@@ -73,6 +73,7 @@ pub(super) fn measure(
     rows: &Block<'_, f64>,
     repetitions: u64,
     reference: Option<&Reference>,
+    widths: &mut Widths,
 ) -> Result<Measured, String> {
     let start = Instant::now();
     let engine = Engine::compile(Arc::clone(model), options).map_err(reason)?;
@@ -89,7 +90,8 @@ pub(super) fn measure(
         run = run.min(again.elapsed());
     }
     let plan = engine.plan();
-    let bounds_width = if plan.approximate { bounds_width(&engine, rows)? } else { None };
+    let bounds_width =
+        if plan.approximate { widths.of(&engine, options.messages, rows)? } else { None };
     let answered = || {
         let rows = posterior.status.iter().zip(&posterior.trust);
         rows.filter(|(status, _)| **status == RowStatus::Answered).map(|(_, trust)| trust)
@@ -110,18 +112,34 @@ pub(super) fn measure(
     })
 }
 
-/// Apart from the measured run, for bounds cost more than the answer.
-fn bounds_width(engine: &Engine, rows: &Block<'_, f64>) -> Result<Option<f64>, String> {
-    let want = Want { bounds: true, ..Want::default() };
-    let posterior: Posterior<f64> = engine.run(rows, want).map_err(reason)?;
-    let width = |(status, trust): (&RowStatus, &Trust)| match (status, trust) {
-        (RowStatus::Answered, Trust::Approximate(diagnosis)) => {
-            diagnosis.bounds.map(|(low, high)| high - low)
+/// The mean widths of the intervals around log Z. They depend on how messages are sent, not on the
+/// engine that they stand beside, and cost more than its answer: each is computed once.
+#[derive(Default)]
+pub(super) struct Widths(Vec<(MessageOptions, Option<f64>)>);
+
+impl Widths {
+    fn of(
+        &mut self,
+        engine: &Engine,
+        messages: MessageOptions,
+        rows: &Block<'_, f64>,
+    ) -> Result<Option<f64>, String> {
+        if let Some((_, width)) = self.0.iter().find(|(known, _)| *known == messages) {
+            return Ok(*width);
         }
-        _ => None,
-    };
-    let widths = posterior.status.iter().zip(&posterior.trust).filter_map(width);
-    Ok(mean(&widths.collect::<Vec<f64>>()))
+        let want = Want { bounds: true, ..Want::default() };
+        let posterior: Posterior<f64> = engine.run(rows, want).map_err(reason)?;
+        let width = |(status, trust): (&RowStatus, &Trust)| match (status, trust) {
+            (RowStatus::Answered, Trust::Approximate(diagnosis)) => {
+                diagnosis.bounds.map(|(low, high)| high - low)
+            }
+            _ => None,
+        };
+        let widths = posterior.status.iter().zip(&posterior.trust).filter_map(width);
+        let width = mean(&widths.collect::<Vec<f64>>());
+        self.0.push((messages, width));
+        Ok(width)
+    }
 }
 
 fn reason(error: Error) -> String {

@@ -10,6 +10,7 @@ mod report;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use indicatif::{ProgressBar, ProgressStyle};
 use phex::infer::{Evidence, Method, Options};
 use phex::model::Model;
 use phex_io::{Rows, Values};
@@ -21,7 +22,7 @@ use crate::infer::{Source, block, zeros};
 use crate::model::Kind;
 use crate::{Outcome, interrupt, output};
 
-use measure::{Setting, measure, settings};
+use measure::{Setting, Widths, measure, settings};
 use reference::Reference;
 use report::{Line, Refused, Report};
 
@@ -50,21 +51,35 @@ fn engines(command: &EnginesCommand) -> anyhow::Result<Outcome> {
         refused: Vec::new(),
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().context("one thread")?;
-    for Setting { name, options } in settings(&options) {
+    let (settings, mut widths) = (settings(&options), Widths::default());
+    let bar = progress(settings.len() as u64);
+    for Setting { name, options } in settings {
         interrupt::check()?;
-        let measured = pool
-            .install(|| measure(&model, &options, &rows, command.repetitions, reference.as_ref()));
+        bar.set_message(name.clone());
+        let (reference, again) = (reference.as_ref(), command.repetitions);
+        let measured =
+            pool.install(|| measure(&model, &options, &rows, again, reference, &mut widths));
+        bar.inc(1);
         match measured {
             Ok(measured) => report.engines.push(Line::new(name, &measured, rows.rows())),
             Err(why) => report.refused.push(Refused { engine: name, why }),
         }
     }
+    bar.finish_and_clear();
     if command.json {
         output::json(&report)?;
     } else {
         output::text(&report.to_markdown())?;
     }
     Ok(Outcome::Fine)
+}
+
+/// A bar on standard error, where a person can see it.
+fn progress(total: u64) -> ProgressBar {
+    match ProgressStyle::with_template("{pos} of {len} engines: {msg}") {
+        Ok(style) => ProgressBar::new(total).with_style(style),
+        Err(_) => ProgressBar::new_spinner(),
+    }
 }
 
 /// The scores of all rows, and what is known of them.

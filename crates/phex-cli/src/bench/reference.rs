@@ -61,7 +61,7 @@ impl Reference {
         let converged = diagnoses.clone().filter(|diagnosis| diagnosis.converged).count();
         let error = diagnoses.filter_map(|diagnosis| diagnosis.standard_error).fold(0.0, f64::max);
         let name = format!(
-            "no exact engine takes the model, so long sampling with tempering: 64 chains, 2000 \
+            "long sampling with tempering, for no exact engine takes the model: 64 chains, 2000 \
              sweeps, 8 temperatures; {converged} of {} rows converged, largest standard error \
              {error:.1e}",
             posterior.rows()
