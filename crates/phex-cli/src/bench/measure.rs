@@ -113,9 +113,10 @@ pub(super) fn measure(
 }
 
 /// The mean widths of the intervals around log Z. They depend on how messages are sent, not on the
-/// engine that they stand beside, and cost more than its answer: each is computed once.
+/// engine that they stand beside (but for `blocks`, which has bounds of its own), and cost more than
+/// its answer: each is computed once.
 #[derive(Default)]
-pub(super) struct Widths(Vec<(MessageOptions, Option<f64>)>);
+pub(super) struct Widths(Vec<((MessageOptions, bool), Option<f64>)>);
 
 impl Widths {
     fn of(
@@ -124,7 +125,8 @@ impl Widths {
         messages: MessageOptions,
         rows: &Block<'_, f64>,
     ) -> Result<Option<f64>, String> {
-        if let Some((_, width)) = self.0.iter().find(|(known, _)| *known == messages) {
+        let key = (messages, engine.plan().method == Method::Blocks);
+        if let Some((_, width)) = self.0.iter().find(|(known, _)| *known == key) {
             return Ok(*width);
         }
         let want = Want { bounds: true, ..Want::default() };
@@ -137,7 +139,7 @@ impl Widths {
         };
         let widths = posterior.status.iter().zip(&posterior.trust).filter_map(width);
         let width = mean(&widths.collect::<Vec<f64>>());
-        self.0.push((messages, width));
+        self.0.push((key, width));
         Ok(width)
     }
 }
