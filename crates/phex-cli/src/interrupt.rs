@@ -1,8 +1,9 @@
 //! Ctrl-C and termination: long work stops between two pieces, so that half-written files go.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Starts listening, for work that asks [`check`] often. The second signal ends the process at
 /// once.
@@ -14,6 +15,11 @@ pub(crate) fn listen() {
     };
     // Without a handler a signal ends the process as it always did.
     let _ = ctrlc::set_handler(handler);
+}
+
+/// True once a signal came, for work that looks at it by itself.
+pub(crate) fn flag() -> Arc<AtomicBool> {
+    ASKED.clone()
 }
 
 /// An error once a signal came.

@@ -3,6 +3,7 @@
 //! Data goes to standard output, talk to standard error. Exit status: 0 fine, 1 findings, 2 error.
 
 mod args;
+mod bench;
 mod demo;
 mod graph;
 mod infer;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Graph(command) => graph::run(command),
         Command::Infer(command) => infer::run(command),
         Command::Map(command) => infer::map(command),
+        Command::Bench(command) => bench::run(command),
         Command::Samples(command) => samples::run(command),
         Command::Demo(command) => demo::run(command),
     };

@@ -1,7 +1,10 @@
 //! Standard output, written so that a closed pipe is not an error.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
 
+use anyhow::Context as _;
+use phex_io::Output;
 use serde::Serialize;
 
 /// Writes text to standard output.
@@ -61,4 +64,21 @@ pub(crate) fn cell(text: &str) -> String {
     } else {
         text.to_owned()
     }
+}
+
+/// Whether a file is to hold JSON lines, by its name.
+pub(crate) fn is_json_lines(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson")
+}
+
+/// Starts a file of lines that appears once it is complete.
+pub(crate) fn create(path: &Path) -> anyhow::Result<BufWriter<Output>> {
+    let out = Output::create(path).with_context(|| path.display().to_string())?;
+    Ok(BufWriter::new(out))
+}
+
+/// Puts a complete file of lines in its place.
+pub(crate) fn finish(out: BufWriter<Output>) -> anyhow::Result<()> {
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
+    Ok(())
 }

@@ -1,168 +1,190 @@
 //! `phex infer` and `phex map`: rows of scores through an engine, a piece at a time.
 
+mod diagnosis;
 mod map;
 mod plan;
 mod source;
+mod summary;
 
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use phex::infer::{Block, Engine, Evidence, Posterior, RowStatus, Want};
+use phex::infer::{Block, Engine, Evidence, Method, Number, Posterior, Scalar, Want};
 use phex_io::{Rows, TableWriter, Values};
-use serde::Serialize;
 
 use crate::args::InferCommand;
 use crate::{Outcome, output};
 
+use diagnosis::DiagnosisWriter;
 pub(crate) use map::run as map;
 pub(crate) use plan::run as plan;
-use source::Source;
+pub(crate) use source::{Source, zeros};
+use summary::Summary;
 
 /// Rows that are in memory at a time: fewer of wide tables.
 fn piece(labels: usize) -> usize {
     ((1 << 22) / labels.max(1)).clamp(64, 4096)
 }
 
-/// Rows without an answer that are named; the rest are counted.
-const NAMED: usize = 20;
-
-/// What a run did.
-#[derive(Debug, Serialize)]
-struct Summary {
-    version: &'static str,
-    method: &'static str,
-    exact: bool,
-    rows: u64,
-    seconds: f64,
-    /// The largest certified error of a marginal; 0 when every row is exact.
-    certified_error: f64,
-    /// Rows that no legal state agrees with.
-    impossible_rows: u64,
-    /// Rows with a score that is NaN or infinite.
-    bad_rows: u64,
-    /// The first of both, in words.
-    unanswered: Vec<String>,
-    plan: phex::infer::Plan,
-}
-
-impl Summary {
-    fn new(engine: &Engine) -> Summary {
-        let plan = engine.plan().clone();
-        Summary {
-            version: env!("CARGO_PKG_VERSION"),
-            method: plan.method.name(),
-            exact: plan.exact,
-            rows: 0,
-            seconds: 0.0,
-            certified_error: 0.0,
-            impossible_rows: 0,
-            bad_rows: 0,
-            unanswered: Vec::new(),
-            plan,
-        }
-    }
-
-    /// Takes in what became of a piece of rows.
-    fn add<T>(&mut self, engine: &Engine, posterior: &Posterior<T>) {
-        for (at, status) in posterior.status.iter().enumerate() {
-            let row = self.rows + at as u64;
-            let text = match status {
-                RowStatus::Answered => continue,
-                RowStatus::BadScore { label } => {
-                    self.bad_rows += 1;
-                    let label = &engine.model().names()[*label];
-                    format!("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")
-                }
-                RowStatus::Impossible => {
-                    self.impossible_rows += 1;
-                    format!("row {row}: no legal label set agrees with the evidence")
-                }
-            };
-            if self.unanswered.len() < NAMED {
-                self.unanswered.push(text);
-            }
-        }
-        self.rows += posterior.rows() as u64;
-        self.certified_error = self.certified_error.max(posterior.certified_error());
-    }
-
-    /// Writes `OUT.run.json` beside an output file; streams and devices have no beside.
-    fn write_beside(&self, out: &Path) -> anyhow::Result<()> {
-        if !out.is_file() {
-            return Ok(());
-        }
-        let mut beside = out.to_owned().into_os_string();
-        beside.push(".run.json");
-        let name = || beside.display().to_string();
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        let mut file = phex_io::Output::create(beside.as_ref()).with_context(name)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.finish()).with_context(name)
-    }
-
-    /// Says on standard error what was not answered.
-    fn complain(&self) {
-        self.unanswered.iter().for_each(|text| eprintln!("phex: {text}; it has no answer"));
-        let more = self.bad_rows + self.impossible_rows - self.unanswered.len() as u64;
-        if more > 0 {
-            eprintln!("phex: and {more} more rows");
-        }
-        if self.certified_error > 1e-3 {
-            let error = self.certified_error;
-            eprintln!("phex: marginals are certified only to within {error:.2}; see `graph plan`");
-        }
-    }
-}
-
 pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    let mut source = Source::open(&command.rows)?;
-    let engine = source.engine.clone();
-    let labels = engine.model().names();
-    let (format, number) = (source.format(&command.out), source.number());
-    let mut writer = TableWriter::create(&command.out, format, labels, source.kept(), number)?;
-    let mut summary = Summary::new(&engine);
+    different_files(command)?;
+    source::use_threads(command.rows.threads);
+    let model = command.rows.input.model()?;
+    let engine = Engine::compile(model, &command.rows.engine.options())
+        .with_context(|| command.rows.input.path.display().to_string())?;
+    let method = engine.plan().method;
+    if method == Method::Anneal {
+        bail!("`anneal` finds the best label sets, not probabilities: `phex map` prints those");
+    }
+    if command.standard_errors.is_some() && method != Method::Gibbs {
+        bail!("`{method}` does not sample, so it has no standard errors; --method gibbs has");
+    }
+    let mut source = Source::of(&command.rows, engine.model().names())?;
+    let mut writers = Writers::create(command, &engine, &source)?;
+    let mut summary = Summary::of(engine.plan().clone());
+    if engine.plan().approximate && command.rows.engine.method == Method::Auto {
+        summary.note(format!(
+            "no exact engine takes the model within the budget: `{method}` answers approximately; \
+             see `graph plan`"
+        ));
+    }
     let bar = progress(source.total());
-    while let Some((rows, evidence)) = source.next(piece(labels.len()))? {
-        let values = match &rows.values {
+    while let Some((rows, evidence)) = source.next(piece(engine.model().len()))? {
+        let count = rows.count;
+        match &rows.values {
             Values::F32(scores) => {
-                let posterior = answer(&engine, scores, evidence.as_deref())?;
+                let posterior = answer(&engine, scores, evidence.as_deref(), writers.want)?;
                 summary.add(&engine, &posterior);
-                Values::F32(posterior.marginals)
+                writers.write(posterior, Values::F32, rows)?;
             }
             Values::F64(scores) => {
-                let posterior = answer(&engine, scores, evidence.as_deref())?;
+                let posterior = answer(&engine, scores, evidence.as_deref(), writers.want)?;
                 summary.add(&engine, &posterior);
-                Values::F64(posterior.marginals)
+                writers.write(posterior, Values::F64, rows)?;
             }
-        };
-        writer.write_rows(&Rows { count: rows.count, values, kept: rows.kept })?;
-        bar.inc(rows.count as u64);
+        }
+        bar.inc(count as u64);
     }
-    writer.finish()?;
+    writers.finish()?;
     bar.finish_and_clear();
-    summary.seconds = start.elapsed().as_secs_f64();
+    if command.bounds && summary.is_without_bounds() {
+        summary.note(if engine.plan().approximate {
+            "there are no bounds on log Z: the model is too large for them within the budget"
+        } else {
+            "there are no bounds on log Z: this engine is not approximate and needs none"
+        });
+    }
+    summary.finish(start);
     summary.complain();
     summary.write_beside(&command.out)?;
     if command.rows.json {
-        output::summary(&summary, command.out.as_os_str() == "-")?;
+        output::summary(&summary, command.has_data_on_standard_output())?;
     }
     Ok(Outcome::Fine)
 }
 
-fn answer<T: phex::infer::Number>(
+impl InferCommand {
+    /// Every file that is written.
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        let others = self.diagnosis.iter().chain(&self.standard_errors);
+        std::iter::once(&self.out).chain(others).map(std::path::PathBuf::as_path)
+    }
+
+    fn has_data_on_standard_output(&self) -> bool {
+        self.files().any(|file| file.as_os_str() == "-")
+    }
+}
+
+/// Two tables in one file would be neither.
+fn different_files(command: &InferCommand) -> anyhow::Result<()> {
+    let files: Vec<&Path> = command.files().collect();
+    let twice = (1..files.len()).find(|&at| files[..at].contains(&files[at]));
+    match twice {
+        Some(at) => bail!("{} would be written twice", files[at].display()),
+        None => Ok(()),
+    }
+}
+
+/// The tables that a run writes.
+struct Writers {
+    marginals: TableWriter,
+    standard_errors: Option<TableWriter>,
+    diagnosis: Option<DiagnosisWriter>,
+    want: Want,
+}
+
+impl Writers {
+    fn create(command: &InferCommand, engine: &Engine, source: &Source) -> anyhow::Result<Writers> {
+        let table = |path: &Path| {
+            let (labels, format) = (engine.model().names(), source.format(path));
+            TableWriter::create(path, format, labels, source.kept(), source.number())
+        };
+        Ok(Writers {
+            marginals: table(&command.out)?,
+            standard_errors: command.standard_errors.as_deref().map(table).transpose()?,
+            diagnosis: command.diagnosis.as_deref().map(DiagnosisWriter::create).transpose()?,
+            want: Want {
+                standard_errors: command.standard_errors.is_some(),
+                bounds: command.bounds,
+                ..Want::default()
+            },
+        })
+    }
+
+    fn write<T: Scalar>(
+        &mut self,
+        posterior: Posterior<T>,
+        values: impl Fn(Vec<T>) -> Values,
+        rows: Rows,
+    ) -> anyhow::Result<()> {
+        if let Some(diagnosis) = &mut self.diagnosis {
+            diagnosis.write(&posterior)?;
+        }
+        let mut rows = Rows { values: values(posterior.marginals), ..rows };
+        self.marginals.write_rows(&rows)?;
+        if let (Some(writer), Some(errors)) = (&mut self.standard_errors, posterior.standard_errors)
+        {
+            rows.values = values(errors);
+            writer.write_rows(&rows)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        // The answers come last: where they are, the rest is.
+        if let Some(diagnosis) = self.diagnosis {
+            diagnosis.finish()?;
+        }
+        if let Some(standard_errors) = self.standard_errors {
+            standard_errors.finish()?;
+        }
+        Ok(self.marginals.finish()?)
+    }
+}
+
+/// A block of rows with what is known of them.
+pub(crate) fn block<'a, T: Scalar>(
+    labels: usize,
+    scores: &'a [T],
+    evidence: Option<&'a [Evidence]>,
+) -> Block<'a, T> {
+    let block = Block::new(labels, scores);
+    match evidence {
+        Some(evidence) => block.with_evidence(evidence),
+        None => block,
+    }
+}
+
+fn answer<T: Number>(
     engine: &Engine,
     scores: &[T],
     evidence: Option<&[Evidence]>,
+    want: Want,
 ) -> anyhow::Result<Posterior<T>> {
-    let block = Block::new(engine.model().len(), scores);
-    let block = match evidence {
-        Some(evidence) => block.with_evidence(evidence),
-        None => block,
-    };
-    Ok(engine.run(&block, Want::default())?)
+    Ok(engine.run(&block(engine.model().len(), scores, evidence), want)?)
 }
 
 /// A bar on standard error, where a person can see it.

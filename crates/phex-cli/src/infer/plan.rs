@@ -1,9 +1,11 @@
 //! `phex graph plan`: which engine takes a graph, why, and what it costs.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use phex::Error;
-use phex::infer::{Change, Engine, Plan, Refusal, changes_for_exactness};
+use phex::infer::{Change, Engine, Method, Options, Plan, Refusal, changes_for_exactness};
+use phex::model::Model;
 use serde::Serialize;
 
 use crate::args::PlanCommand;
@@ -18,7 +20,7 @@ struct Planned<'p> {
     changes: Vec<Change>,
 }
 
-/// When no exact engine takes the graph.
+/// When no engine takes the graph.
 #[derive(Serialize)]
 struct NoPlan {
     method: Option<()>,
@@ -30,13 +32,12 @@ struct NoPlan {
 
 pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
     let options = command.engine.options();
-    let model = command.input.model()?;
-    match Engine::compile(model, &options) {
+    let options = if options.method == Method::Anneal { command.engine.search() } else { options };
+    let model = Arc::new(command.input.model()?);
+    match Engine::compile(Arc::clone(&model), &options) {
         Ok(engine) => {
-            let changes = match command.input.graph() {
-                Ok(graph) if !engine.plan().exact => changes_for_exactness(&graph, &options),
-                _ => Vec::new(),
-            };
+            let changes =
+                if engine.plan().exact { Vec::new() } else { changes(command, &model, &options) };
             if command.json {
                 output::json(&Planned { plan: engine.plan(), changes })?;
             } else {
@@ -45,10 +46,7 @@ pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
             Ok(Outcome::Fine)
         }
         Err(Error::Unfit { refused }) => {
-            let changes = match command.input.graph() {
-                Ok(graph) => changes_for_exactness(&graph, &options),
-                Err(_) => Vec::new(),
-            };
+            let changes = changes(command, &model, &options);
             let none = NoPlan { method: None, exact: false, refused, changes };
             if command.json {
                 output::json(&none)?;
@@ -61,13 +59,31 @@ pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
     }
 }
 
+/// What would have to change for exactness: another method than the one that was named, or the graph.
+fn changes(command: &PlanCommand, model: &Arc<Model>, options: &Options) -> Vec<Change> {
+    if !matches!(options.method, Method::Auto | Method::Exact) {
+        let exact = Options { method: Method::Exact, cap: None, ..options.clone() };
+        let exact = Engine::compile(Arc::clone(model), &exact);
+        if let Some(plan) = exact.ok().map(|engine| engine.plan().clone()).filter(|plan| plan.exact)
+        {
+            let change = format!("--method {}", plan.method);
+            let Plan { method, operations, states, .. } = plan;
+            return vec![Change { change, method, operations, states }];
+        }
+    }
+    // Other models than graphs have nothing to change.
+    command.input.graph().map_or(Vec::new(), |graph| changes_for_exactness(&graph, options))
+}
+
 fn text(plan: &Plan) -> String {
     let mut out = format!("{}: {}\n", plan.method, plan.why);
-    let _ = writeln!(
-        out,
-        "  answers     {}",
-        if plan.exact { "exact" } else { "certified, with a bound on each row" }
-    );
+    let answers = match plan {
+        Plan { exact: true, .. } => "exact",
+        Plan { method: Method::Anneal, .. } => "best label sets found, not proven to be the best",
+        Plan { approximate: true, .. } => "approximate, with a diagnosis of each row",
+        _ => "certified, with a bound on each row",
+    };
+    let _ = writeln!(out, "  answers     {answers}");
     let _ = writeln!(out, "  operations  {:.2e} a row", plan.operations);
     let _ = writeln!(out, "  memory      {:.1} MiB", plan.bytes as f64 / (1024.0 * 1024.0));
     if let Some(states) = plan.states {
@@ -83,7 +99,7 @@ fn text(plan: &Plan) -> String {
 }
 
 fn no_text(none: &NoPlan) -> String {
-    let mut out = String::from("no exact engine takes this graph within the budget\n");
+    let mut out = String::from("no engine takes this graph within the budget\n");
     for refusal in &none.refused {
         let _ = writeln!(out, "  not {refusal}");
     }

@@ -1,33 +1,12 @@
-//! What was typed.
+//! What was typed after `phex graph`.
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use phex::graph::{ExclusionRule, Strength};
-use phex::infer::Method;
 
-/// Classifiers that respect what is known about their labels.
-#[derive(Debug, Parser)]
-#[command(name = "phex", version, about, max_term_width = 100)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Check, show and transform label-relation graphs
-    #[command(subcommand)]
-    Graph(Box<GraphCommand>),
-    /// Turn scores into consistent probabilities
-    Infer(Box<InferCommand>),
-    /// The most probable consistent label sets of each row
-    Map(Box<MapCommand>),
-    /// Turn the samples of an annealer back into label sets
-    Samples(Box<SamplesCommand>),
-    /// Run the main job on built-in data
-    Demo(DemoCommand),
-}
+use super::EngineArguments;
+use super::numbers::finite;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphCommand {
@@ -194,23 +173,6 @@ pub(crate) struct ScoreArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SamplesCommand {
-    #[command(flatten)]
-    pub(crate) input: GraphInput,
-    /// The samples: CSV, or a sample set of dimod as JSON; `-` for standard input
-    #[arg(value_name = "SAMPLES")]
-    pub(crate) samples: PathBuf,
-    #[command(flatten)]
-    pub(crate) scores: ScoreArguments,
-    /// Where the label sets go, as CSV or `.jsonl`; `-` for standard output
-    #[arg(long, short, value_name = "FILE", default_value = "-")]
-    pub(crate) out: PathBuf,
-    /// Print a summary as one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct StatesCommand {
     #[command(flatten)]
     pub(crate) input: GraphInput,
@@ -226,106 +188,13 @@ pub(crate) struct StatesCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct DemoCommand {
-    /// Write the pictures into this folder
-    #[arg(long, value_name = "FOLDER", default_value = "phex-demo")]
-    pub(crate) out: PathBuf,
-}
-
-/// How to compile a graph for inference.
-#[derive(Debug, Args)]
-pub(crate) struct EngineArguments {
-    /// Engine: auto, brute, states, star, family, count, junction or subsets
-    #[arg(long, value_name = "NAME", default_value = "auto", env = "PHEX_METHOD")]
-    pub(crate) method: Method,
-    /// Most operations a row that an engine may take
-    #[arg(long, value_name = "OPERATIONS", env = "PHEX_BUDGET", value_parser = positive)]
-    pub(crate) budget: Option<f64>,
-    /// Most memory that an engine may take, in MiB
-    #[arg(long, value_name = "MIB", env = "PHEX_MEMORY", value_parser = positive)]
-    pub(crate) memory: Option<f64>,
-    /// For family and count: count at most this many labels of a family; errors are certified
-    #[arg(long, value_name = "COUNT")]
-    pub(crate) cap: Option<usize>,
-    /// Seed of random restarts
-    #[arg(long, value_name = "SEED", default_value_t = 0, env = "PHEX_SEED")]
-    pub(crate) seed: u64,
-}
-
-/// A graph, an engine and rows of scores.
-#[derive(Debug, Args)]
-pub(crate) struct RowArguments {
-    #[command(flatten)]
-    pub(crate) input: GraphInput,
-    #[command(flatten)]
-    pub(crate) engine: EngineArguments,
-    /// Table of scores (logits), a column a label: CSV, npy or Parquet; `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    pub(crate) scores: Option<PathBuf>,
-    /// Table of what is known: 1 on, 0 off, empty unknown
-    #[arg(long, value_name = "FILE")]
-    pub(crate) evidence: Option<PathBuf>,
-    /// Form of the table of scores, where its name does not say it
-    #[arg(long, value_name = "FORM")]
-    pub(crate) table_format: Option<String>,
-    /// Column that is not a label and is passed through; may be repeated
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) keep: Vec<String>,
-    /// Number of threads
-    #[arg(long, value_name = "N", env = "PHEX_THREADS")]
-    pub(crate) threads: Option<usize>,
-    /// Print a summary as one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct InferCommand {
-    #[command(flatten)]
-    pub(crate) rows: RowArguments,
-    /// Where the probabilities go; `-` for standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MapCommand {
-    #[command(flatten)]
-    pub(crate) rows: RowArguments,
-    /// Where the label sets go, as CSV or `.jsonl`; `-` for standard output
-    #[arg(long, short, value_name = "FILE", default_value = "-")]
-    pub(crate) out: PathBuf,
-    /// How many label sets a row
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
-    pub(crate) top: usize,
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if number > 0.0 => Ok(number),
-        _ => Err(String::from("a number above 0 is needed")),
-    }
-}
-
-fn finite(text: &str) -> Result<f64, String> {
-    let number = positive(text)?;
-    if number < f64::INFINITY { Ok(number) } else { Err(String::from("a finite number is needed")) }
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) | Err(_) => Err(String::from("a number of 1 or more is needed")),
-        Ok(number) => Ok(number),
-    }
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct PlanCommand {
     #[command(flatten)]
     pub(crate) input: GraphInput,
-    #[command(flatten)]
-    pub(crate) engine: EngineArguments,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    // Last, for what follows would come under its headings.
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
 }

@@ -1,0 +1,69 @@
+//! What was typed.
+
+mod engine;
+mod graph;
+mod numbers;
+mod rows;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use engine::EngineArguments;
+pub(crate) use graph::{
+    CheckCommand, ConvertCommand, GraphCommand, GraphInput, PlanCommand, ScoreArguments,
+    ShowCommand, StatesCommand, TransformCommand,
+};
+pub(crate) use rows::{
+    BenchCommand, EnginesCommand, InferCommand, MapCommand, RowArguments, TableArguments,
+};
+
+/// Classifiers that respect what is known about their labels.
+#[derive(Debug, Parser)]
+#[command(name = "phex", version, about, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check, show and transform label-relation graphs
+    #[command(subcommand)]
+    Graph(Box<GraphCommand>),
+    /// Turn scores into consistent probabilities
+    Infer(Box<InferCommand>),
+    /// The most probable consistent label sets of each row
+    Map(Box<MapCommand>),
+    /// Measure
+    #[command(subcommand)]
+    Bench(Box<BenchCommand>),
+    /// Turn the samples of an annealer back into label sets
+    Samples(Box<SamplesCommand>),
+    /// Run the main job on built-in data
+    Demo(DemoCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SamplesCommand {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// The samples: CSV, or a sample set of dimod as JSON; `-` for standard input
+    #[arg(value_name = "SAMPLES")]
+    pub(crate) samples: PathBuf,
+    #[command(flatten)]
+    pub(crate) scores: ScoreArguments,
+    /// Where the label sets go, as CSV or `.jsonl`; `-` for standard output
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
+    /// Print a summary as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoCommand {
+    /// Write the pictures into this folder
+    #[arg(long, value_name = "FOLDER", default_value = "phex-demo")]
+    pub(crate) out: PathBuf,
+}

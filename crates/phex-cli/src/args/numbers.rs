@@ -1,0 +1,55 @@
+//! Numbers that flags take, with what is said about others.
+
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if number > 0.0 => Ok(number),
+        _ => Err(String::from("a number above 0 is needed")),
+    }
+}
+
+pub(super) fn finite(text: &str) -> Result<f64, String> {
+    let number = positive(text)?;
+    if number < f64::INFINITY { Ok(number) } else { Err(String::from("a finite number is needed")) }
+}
+
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err(String::from("a number of 1 or more is needed")),
+        Ok(number) => Ok(number),
+    }
+}
+
+/// 0 is a tolerance too: then all iterations are run.
+pub(super) fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (0.0..f64::INFINITY).contains(&number) => Ok(number),
+        _ => Err(String::from("a number of 0 or more is needed")),
+    }
+}
+
+/// At 1 nothing would ever change.
+pub(super) fn damping(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
+        _ => Err(String::from("a number of 0 or more and below 1 is needed")),
+    }
+}
+
+pub(super) fn between_zero_and_one(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
+        _ => Err(String::from("a number between 0 and 1 is needed")),
+    }
+}
+
+/// The hottest and the coldest inverse temperature.
+pub(super) fn betas(text: &str) -> Result<(f64, f64), String> {
+    let two = text.split_once(',').map(|(hot, cold)| (finite(hot.trim()), finite(cold.trim())));
+    match two {
+        Some((Ok(hot), Ok(cold))) if hot <= cold => Ok((hot, cold)),
+        Some((Ok(_), Ok(_))) => Err(String::from(
+            "the hottest comes first: β is the inverse of the temperature, and grows",
+        )),
+        _ => Err(String::from("two numbers above 0 are needed, such as 0.1,10")),
+    }
+}

@@ -1,0 +1,152 @@
+//! What a run did, for people and for programs.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use phex::infer::{Engine, Method, Plan, Posterior, RowStatus, Trust};
+use serde::Serialize;
+
+use super::diagnosis::Diagnosed;
+
+/// Rows without an answer that are named; the rest are counted.
+const NAMED: usize = 20;
+
+/// What a run did.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    version: &'static str,
+    method: &'static str,
+    exact: bool,
+    approximate: bool,
+    pub(super) rows: u64,
+    seconds: f64,
+    /// The largest certified error of a marginal; 0 when every row is exact, none when they are
+    /// approximate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certified_error: Option<f64>,
+    /// Rows that no legal state agrees with.
+    impossible_rows: u64,
+    /// Rows with a score that is NaN or infinite.
+    bad_rows: u64,
+    /// The first of both, in words.
+    unanswered: Vec<String>,
+    /// What else there is to say of the answers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    /// Of engines that are approximate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnosis: Option<Diagnosed>,
+    plan: Plan,
+}
+
+impl Summary {
+    pub(super) fn of(plan: Plan) -> Summary {
+        Summary {
+            version: env!("CARGO_PKG_VERSION"),
+            method: plan.method.name(),
+            exact: plan.exact,
+            approximate: plan.approximate,
+            rows: 0,
+            seconds: 0.0,
+            certified_error: (!plan.approximate).then_some(0.0),
+            impossible_rows: 0,
+            bad_rows: 0,
+            unanswered: Vec::new(),
+            notes: Vec::new(),
+            // Annealing has no probabilities to diagnose.
+            diagnosis: (plan.approximate && plan.method != Method::Anneal).then(Diagnosed::default),
+            plan,
+        }
+    }
+
+    /// Takes in the answers to a piece of rows.
+    pub(super) fn add<T>(&mut self, engine: &Engine, posterior: &Posterior<T>) {
+        if let Some(diagnosed) = &mut self.diagnosis {
+            let answers = posterior.status.iter().zip(&posterior.trust).enumerate();
+            for (at, (status, trust)) in answers {
+                if let (RowStatus::Answered, Trust::Approximate(diagnosis)) = (status, trust) {
+                    diagnosed.add(self.rows + at as u64, diagnosis);
+                }
+            }
+        }
+        let error = posterior.certified_error();
+        self.certified_error = self.certified_error.map(|most| most.max(error));
+        self.add_status(engine, &posterior.status);
+    }
+
+    /// Takes in what became of a piece of rows.
+    pub(super) fn add_status(&mut self, engine: &Engine, status: &[RowStatus]) {
+        for (at, status) in status.iter().enumerate() {
+            let row = self.rows + at as u64;
+            let text = match status {
+                RowStatus::Answered => continue,
+                RowStatus::BadScore { label } => {
+                    self.bad_rows += 1;
+                    let label = &engine.model().names()[*label];
+                    format!("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")
+                }
+                RowStatus::Impossible if engine.plan().method == Method::Anneal => {
+                    self.impossible_rows += 1;
+                    format!("row {row}: no legal label set that agrees with the evidence was found")
+                }
+                RowStatus::Impossible => {
+                    self.impossible_rows += 1;
+                    format!("row {row}: no legal label set agrees with the evidence")
+                }
+            };
+            if self.unanswered.len() < NAMED {
+                self.unanswered.push(text);
+            }
+        }
+        self.rows += status.len() as u64;
+    }
+
+    /// Adds something to say of all answers.
+    pub(super) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    /// After the last row.
+    pub(super) fn finish(&mut self, start: Instant) {
+        self.seconds = start.elapsed().as_secs_f64();
+        if let Some(diagnosed) = &mut self.diagnosis {
+            diagnosed.finish();
+        }
+    }
+
+    /// Whether no row has bounds on log Z.
+    pub(super) fn is_without_bounds(&self) -> bool {
+        self.diagnosis.as_ref().is_none_or(|diagnosis| !diagnosis.has_bounds())
+    }
+
+    /// Writes `OUT.run.json` beside an output file; streams and devices have no beside.
+    pub(super) fn write_beside(&self, out: &Path) -> anyhow::Result<()> {
+        if !out.is_file() {
+            return Ok(());
+        }
+        let mut beside = out.to_owned().into_os_string();
+        beside.push(".run.json");
+        let name = || beside.display().to_string();
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        let mut file = phex_io::Output::create(beside.as_ref()).with_context(name)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.finish()).with_context(name)
+    }
+
+    /// Says on standard error what was not answered, and what should not be trusted.
+    pub(super) fn complain(&self) {
+        self.unanswered.iter().for_each(|text| eprintln!("phex: {text}; it has no answer"));
+        let more = self.bad_rows + self.impossible_rows - self.unanswered.len() as u64;
+        if more > 0 {
+            eprintln!("phex: and {more} more rows");
+        }
+        self.notes.iter().for_each(|note| eprintln!("phex: {note}"));
+        if let Some(error) = self.certified_error.filter(|error| *error > 1e-3) {
+            eprintln!("phex: marginals are certified only to within {error:.2}; see `graph plan`");
+        }
+        if let Some(text) = self.diagnosis.as_ref().and_then(Diagnosed::complaint) {
+            eprintln!("phex: {text}");
+        }
+    }
+}
