@@ -54,7 +54,10 @@ pub enum Error {
     )]
     HardIsing,
     /// No engine takes the model.
-    #[error("no exact engine takes the model within the budget:\n{}", refusals(refused))]
+    #[error(
+        "no engine that was asked for takes the model within the budget:\n{}",
+        refusals(refused)
+    )]
     Unfit {
         /// The engines that were tried, and why each does not take it.
         refused: Vec<Refusal>,

@@ -126,7 +126,7 @@ impl Kernel {
             Kernel::Subsets(kernel) => kernel.operations(),
             Kernel::Blocks(kernel) => kernel.operations(),
             Kernel::Lbp(kernel) => kernel.operations(),
-            Kernel::Anneal(options) => (options.restarts * options.sweeps * 100) as f64,
+            Kernel::Anneal(options) => 100.0 * options.restarts as f64 * options.sweeps as f64,
             Kernel::MeanField(kernel) => kernel.operations(),
             Kernel::Trw(kernel) => kernel.operations(),
             Kernel::Gibbs(kernel) => kernel.operations(),

@@ -16,6 +16,7 @@ mod junction;
 mod k_best;
 mod kernel;
 mod lanes;
+#[allow(clippy::needless_range_loop)] // Loops over lanes index several arrays at once.
 mod lbp;
 mod mean_field;
 mod network;

@@ -200,7 +200,7 @@ impl Default for SamplingOptions {
             sweeps: 200,
             temperatures: 1,
             hottest: 0.1,
-            check: 100,
+            check: 32,
         }
     }
 }

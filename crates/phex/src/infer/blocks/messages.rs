@@ -4,8 +4,8 @@ use super::Blocks;
 use super::split::Residual;
 use crate::infer::{Answers, Block, Evidence, Number};
 
-/// Log-odds of beliefs are kept within this: beyond it a double holds no difference from 0 or 1.
-const CERTAIN: f64 = 700.0;
+/// Odds are kept within this and its inverse.
+const CERTAIN: f64 = 1e250;
 
 /// The scores, messages and beliefs of a block of rows.
 pub(super) struct Rows<'a> {
@@ -14,7 +14,7 @@ pub(super) struct Rows<'a> {
     /// θ, rows × labels.
     scores: Vec<f64>,
     evidence: Option<&'a [Evidence]>,
-    /// Messages to the first and the second label of each residual pair, rows × pairs.
+    /// Messages to the first and the second label of each residual pair, as odds, rows × pairs.
     messages: Vec<[f64; 2]>,
     /// Beliefs under the messages, rows × labels.
     marginals: Vec<f64>,
@@ -26,16 +26,14 @@ pub(super) struct Rows<'a> {
     pub(super) residual: Vec<f64>,
 }
 
-/// Log-odds of a probability and of its complement.
-fn logit(p: f64) -> f64 {
-    (p.ln() - (-p).ln_1p()).clamp(-CERTAIN, CERTAIN)
+/// The odds of a probability.
+fn odds(p: f64) -> f64 {
+    within(p / (1.0 - p))
 }
 
-/// `ln (a + b e^x)`, for weights of at most one.
-fn mix(a: f64, b: f64, x: f64) -> f64 {
-    let (low, high) = (a.ln(), b.ln() + x);
-    let most = low.max(high);
-    if most == f64::NEG_INFINITY { most } else { most + (-(low - high).abs()).exp().ln_1p() }
+fn within(odds: f64) -> f64 {
+    // What is not a number comes from 0/0, a pair that forbids what the forest is sure of.
+    if odds.is_nan() { 1.0 } else { odds.clamp(1.0 / CERTAIN, CERTAIN) }
 }
 
 impl<'a> Rows<'a> {
@@ -48,7 +46,7 @@ impl<'a> Rows<'a> {
             n,
             scores: block.scores.iter().map(|score| score.to_f64()).collect(),
             evidence: block.evidence,
-            messages: vec![[0.0; 2]; count * pairs],
+            messages: vec![[1.0; 2]; count * pairs],
             marginals: vec![0.0; count * n],
             forest: vec![0.0; count],
             alone: vec![0.0; count],
@@ -87,8 +85,8 @@ impl<'a> Rows<'a> {
         let mut scores = self.scores[row * self.n..(row + 1) * self.n].to_vec();
         let messages = &self.messages[row * pairs..(row + 1) * pairs];
         for (pair, message) in self.blocks.split.residual.iter().zip(messages) {
-            scores[pair.a] += message[0];
-            scores[pair.b] += message[1];
+            scores[pair.a] += message[0].ln();
+            scores[pair.b] += message[1].ln();
         }
         scores
     }
@@ -126,21 +124,29 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// New messages of a row, keeping a part of the old ones.
+    /// New messages of a row, keeping a part of the old ones: probabilities are mixed, as in `lbp`.
     fn send(&mut self, row: usize, keep: f64) {
-        let pairs = self.blocks.split.residual.len();
-        let beliefs = &self.marginals[row * self.n..(row + 1) * self.n];
+        let split = &self.blocks.split;
+        let pairs = split.residual.len();
+        let beliefs = self.marginals[row * self.n..(row + 1) * self.n].iter();
+        let beliefs: Vec<f64> = beliefs.map(|&p| odds(p)).collect();
         let messages = &mut self.messages[row * pairs..(row + 1) * pairs];
-        for (pair, message) in self.blocks.split.residual.iter().zip(messages) {
+        let mix = |above: f64, below: f64, before: f64| {
+            let fresh = (1.0 - keep) * (1.0 + before);
+            let kept = keep * (above + below);
+            within((fresh * above + kept * before) / (fresh * below + kept))
+        };
+        let weights = self.blocks.weights.iter();
+        for ((pair, message), weights) in split.residual.iter().zip(messages).zip(weights) {
             let [to_a, to_b] = *message;
-            let (a, b) = (logit(beliefs[pair.a]) - to_a, logit(beliefs[pair.b]) - to_b);
-            let [[none, only_b], [only_a, both]] =
-                pair.costs.map(|row| row.map(|cost| (-cost).exp()));
-            let fresh_a = mix(only_a, both, b) - mix(none, only_b, b);
-            let fresh_b = mix(only_b, both, a) - mix(none, only_a, a);
-            let blend =
-                |old: f64, fresh: f64| keep * old + (1.0 - keep) * fresh.clamp(-CERTAIN, CERTAIN);
-            *message = [blend(to_a, fresh_a), blend(to_b, fresh_b)];
+            let (a, b) = (within(beliefs[pair.a] / to_a), within(beliefs[pair.b] / to_b));
+            let [[none, only_b], [only_a, both]] = *weights;
+            // Scaled so that nothing overflows: only proportions count.
+            let (off_a, off_b) = (1.0 / (1.0 + a), 1.0 / (1.0 + b));
+            let (on_a, on_b) = (a * off_a, b * off_b);
+            let fresh_a = [only_a * off_b + both * on_b, none * off_b + only_b * on_b];
+            let fresh_b = [only_b * off_a + both * on_a, none * off_a + only_a * on_a];
+            *message = [mix(fresh_a[0], fresh_a[1], to_a), mix(fresh_b[0], fresh_b[1], to_b)];
         }
     }
 
@@ -157,8 +163,8 @@ impl<'a> Rows<'a> {
     pub(super) fn log_partition(&self, row: usize) -> f64 {
         let beliefs = self.beliefs(row);
         let term = |(pair, message): (&Residual, &[f64; 2])| {
-            let (odds_a, odds_b) = (logit(beliefs[pair.a]), logit(beliefs[pair.b]));
-            joint(pair, odds_a - message[0], odds_b - message[1]).1
+            let (odds_a, odds_b) = (odds(beliefs[pair.a]).ln(), odds(beliefs[pair.b]).ln());
+            joint(pair, odds_a - message[0].ln(), odds_b - message[1].ln()).1
                 - softplus(odds_a)
                 - softplus(odds_b)
         };
@@ -170,8 +176,8 @@ impl<'a> Rows<'a> {
         let beliefs = self.beliefs(row);
         let message = self.messages[row * self.blocks.split.residual.len() + pair];
         let pair = &self.blocks.split.residual[pair];
-        let (a, b) = (logit(beliefs[pair.a]), logit(beliefs[pair.b]));
-        let (both, all) = joint(pair, a - message[0], b - message[1]);
+        let (a, b) = (odds(beliefs[pair.a]), odds(beliefs[pair.b]));
+        let (both, all) = joint(pair, (a / message[0]).ln(), (b / message[1]).ln());
         (both - all).exp()
     }
 
@@ -183,7 +189,7 @@ impl<'a> Rows<'a> {
         for (pair, message) in self.pairs(row) {
             let (p, q) = (beliefs[pair.a], beliefs[pair.b]);
             let [[none, only_b], [only_a, both]] = pair.costs;
-            let [to_a, to_b] = *message;
+            let [to_a, to_b] = message.map(f64::ln);
             let largest = [-none, -only_b - to_b, -only_a - to_a, -both - to_a - to_b];
             high += largest.into_iter().fold(f64::NEG_INFINITY, f64::max);
             plain -= none.min(only_b).min(only_a).min(both);

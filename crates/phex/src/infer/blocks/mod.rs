@@ -1,8 +1,8 @@
 //! `blocks`: an exact forest joined by messages on the relations that it leaves out.
 //!
 //! The model is split into a forest with counted sets ([`split`]), which `family` solves exactly, and
-//! residual pairs R. Every residual pair (i, j) sends each of its labels a message `λ`, a log-odds
-//! that is added to the label's score:
+//! residual pairs R. Every residual pair (i, j) sends each of its labels a message, odds whose
+//! logarithm `λ` is added to the label's score:
 //!
 //! ```text
 //! θ' = θ + Σ λ_{j→i}          b = marginals of the forest under θ'
@@ -41,6 +41,8 @@ use crate::model::Model;
 #[derive(Debug)]
 pub(crate) struct Blocks {
     split: Split,
+    /// `exp(−cost)` of the residual pairs.
+    weights: Vec<[[f64; 2]; 2]>,
     family: Family,
     /// The junction tree of the forest draws the samples of the check; made when first needed.
     sampler: OnceLock<Option<Junction>>,
@@ -57,7 +59,10 @@ impl Blocks {
     pub(crate) fn compile(model: &Model, options: &Options) -> Result<Blocks, Unfit> {
         let split = Split::new(model)?;
         let family = Family::compile(&split.forest, None, &options.budget)?;
+        let residual = split.residual.iter();
+        let weights = residual.map(|pair| pair.costs.map(|row| row.map(|cost| (-cost).exp())));
         Ok(Blocks {
+            weights: weights.collect(),
             split,
             family,
             sampler: OnceLock::new(),

@@ -5,9 +5,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Family;
 use super::rows::{Kernel, infer_16};
-use crate::infer::pool::Pool;
 use crate::graph::LabelId;
 use crate::infer::brute::Brute;
+use crate::infer::pool::Pool;
 use crate::infer::{Answers, Block, Budget, Evidence, Scalar, Unfit};
 use crate::model::{Model, OneOfGroup, Relation};
 
@@ -266,7 +266,8 @@ fn large_trees_stay_in_the_linear_domain() {
         close(&double.log_partition, &exact.log_partition, 1e-12, "log Z");
         let plan = &family.main.plan;
         let weights = family.main.single.as_ref().expect("moderate weights");
-        let mut kernel = Kernel::new(&family.scores, (plan, weights), None, false, &Pool::default());
+        let mut kernel =
+            Kernel::new(&family.scores, (plan, weights), None, false, &Pool::default());
         kernel.load(&Block::new(n, &narrow));
         infer_16(&mut kernel);
         let mut marginals = vec![0.0; 8 * n];

@@ -44,13 +44,15 @@ impl Compiled {
         state: &State<T, L>,
         factor: usize,
     ) -> Vec<Lanes<f64, L>> {
-        let members = self.layout.members[factor].iter();
-        members
-            .map(|member| match *member {
+        let members = &self.layout.members[factor];
+        let mut odds = Vec::with_capacity(members.len());
+        for member in members {
+            odds.push(match *member {
                 Member::Part(part) => state.part_cavity[part],
                 Member::Port(port) => widen(&state.cavity[port]),
-            })
-            .collect()
+            });
+        }
+        odds
     }
 
     /// All messages of a factor, from the newest it was told.
@@ -67,7 +69,12 @@ impl Compiled {
             at_most_one(&odds)
         } else {
             let count = Count::new(cost, &odds);
-            (0..odds.len()).map(|member| count.message(member)).collect()
+            // A loop, for closures are not compiled for the vectors of their caller.
+            let mut fresh = Vec::with_capacity(odds.len());
+            for member in 0..odds.len() {
+                fresh.push(count.message(member));
+            }
+            fresh
         };
         for (member, [above, below]) in self.layout.members[factor].iter().zip(&fresh) {
             let before: Lanes<f64, L> = match *member {
@@ -167,9 +174,13 @@ impl<const L: usize> Count<L> {
             likely_count(cost, odds)
         };
         let tilt = centre.map(|centre| (-cost * (centre - 0.5)).exp_downwards());
-        let tilted = |odds: &Lanes<f64, L>| odds.zip(tilt, |odds, tilt| odds * tilt);
-        let off: Vec<_> = odds.iter().map(|odds| tilted(odds).map(|a| 1.0 / (1.0 + a))).collect();
-        let on: Vec<_> = odds.iter().map(|odds| tilted(odds).map(|a| a / (1.0 + a))).collect();
+        let (mut on, mut off) = (Vec::with_capacity(k), Vec::with_capacity(k));
+        for odds in odds {
+            let tilted = *odds * tilt;
+            let rest = tilted.map(|odds| 1.0 / (1.0 + odds));
+            off.push(rest);
+            on.push(tilted * rest);
+        }
         let mut distribution = vec![Lanes([0.0; L]); k + 1];
         distribution[0] = Lanes([1.0; L]);
         for (done, (on, off)) in on.iter().zip(&off).enumerate() {
@@ -179,13 +190,14 @@ impl<const L: usize> Count<L> {
                 distribution[m] = here * *off;
             }
         }
-        let weight = (0..=k).map(|m| {
-            centre.map(|centre| {
+        let mut weight = Vec::with_capacity(k + 1);
+        for m in 0..=k {
+            weight.push(centre.map(|centre| {
                 let away = m as f64 - centre;
                 (-cost * away * away / 2.0).exp_downwards()
-            })
-        });
-        Count { weight: weight.collect(), on, off, distribution, tilt, centre }
+            }));
+        }
+        Count { weight, on, off, distribution, tilt, centre }
     }
 
     /// The odds that a member hears, above and below the line.
@@ -196,19 +208,20 @@ impl<const L: usize> Count<L> {
         let mut rising = [Lanes([0.0; L]); 2];
         let mut falling = rising;
         let (mut up, mut down) = (Lanes([0.0; L]), Lanes([0.0; L]));
+        let scale = |part: f64| if part >= 0.5 { 1.0 / part } else { 1.0 };
+        let (least, most) = (off.map(scale), on.map(scale));
         // From below where the member is likelier off, from above where it is likelier on: the
         // other one blows up, and is thrown away.
         for m in 0..k {
             let back = k - 1 - m;
             for lane in 0..L {
                 let (on, off) = (on.0[lane], off.0[lane]);
-                let least = if off > 0.5 { 1.0 / off } else { 1.0 };
-                let value = (self.distribution[m].0[lane] - on * up.0[lane]) * least;
+                let value = (self.distribution[m].0[lane] - on * up.0[lane]) * least.0[lane];
                 up.0[lane] = if value > 0.0 { value } else { 0.0 };
                 rising[0].0[lane] += up.0[lane] * self.weight[m + 1].0[lane];
                 rising[1].0[lane] += up.0[lane] * self.weight[m].0[lane];
-                let most = if on >= 0.5 { 1.0 / on } else { 1.0 };
-                let value = (self.distribution[back + 1].0[lane] - off * down.0[lane]) * most;
+                let value =
+                    (self.distribution[back + 1].0[lane] - off * down.0[lane]) * most.0[lane];
                 down.0[lane] = if value > 0.0 { value } else { 0.0 };
                 falling[0].0[lane] += down.0[lane] * self.weight[back + 1].0[lane];
                 falling[1].0[lane] += down.0[lane] * self.weight[back].0[lane];
@@ -217,7 +230,7 @@ impl<const L: usize> Count<L> {
         let mut out = rising;
         for lane in 0..L {
             for (out, falling) in out.iter_mut().zip(&falling) {
-                out.0[lane] = if on.0[lane] < 0.5 { out.0[lane] } else { falling.0[lane] };
+                out.0[lane] = if on.0[lane] <= 0.5 { out.0[lane] } else { falling.0[lane] };
             }
             out[0].0[lane] *= self.tilt.0[lane];
         }

@@ -243,8 +243,11 @@ impl Compiled {
     ) -> Vec<Lanes<f64, L>> {
         let side = usize::from(self.network.tables[table].b == group);
         let said = state.table_in[table][side].iter();
-        let weights = state.group_weight[group].iter();
-        weights.zip(said).map(|(weight, said)| weight.zip(*said, |w, m| w / m)).collect()
+        let mut cavity = Vec::with_capacity(state.group_weight[group].len());
+        for (weight, said) in state.group_weight[group].iter().zip(said) {
+            cavity.push(weight.zip(*said, |weight, said| weight / said));
+        }
+        cavity
     }
 }
 

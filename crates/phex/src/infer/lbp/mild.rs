@@ -61,8 +61,7 @@ fn one<T: Odds, const L: usize>(
 ) -> Lanes<T, L> {
     let mut out = Lanes([T::ONE; L]);
     for lane in 0..L {
-        let (above, below) =
-            fraction(ratio, odds.0[lane], back.0[lane], before.0[lane], damping);
+        let (above, below) = fraction(ratio, odds.0[lane], back.0[lane], before.0[lane], damping);
         out.0[lane] = above * (T::ONE / below);
     }
     out

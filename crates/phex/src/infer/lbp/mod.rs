@@ -121,7 +121,7 @@ impl Lbp {
         let square = |factor: &super::network::Cardinality| (factor.len() * factor.len()) as f64;
         let counts: f64 = network.cardinalities.iter().map(square).sum();
         let entries = network.entries() as f64 + 4.0 * counts;
-        10.0 * entries * f64::from(self.options.iterations)
+        2.0 * entries * f64::from(self.options.iterations)
     }
 
     /// Index arrays, weights and messages of a register of rows.

@@ -154,8 +154,7 @@ impl Compiled {
         let layout = &self.layout;
         let slots = layout.reverse[layout.slots[node]..layout.slots[node + 1]].iter();
         let ports = layout.ports[node]..layout.ports[node + 1];
-        let old: Vec<f64> =
-            slots.clone().map(|&slot| state.messages[slot as usize].0[0]).collect();
+        let old: Vec<f64> = slots.clone().map(|&slot| state.messages[slot as usize].0[0]).collect();
         let old_ports: Vec<f64> = state.cavity[ports.clone()].iter().map(|c| c.0[0]).collect();
         visit(layout, pairs, state, node, damping, false);
         for (&slot, old) in slots.zip(old) {

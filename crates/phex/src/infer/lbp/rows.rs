@@ -138,7 +138,8 @@ impl Lbp {
         let fresh = || State::new(network, layout, pairs.ratios, flooding);
         let mut state = pool.take().unwrap_or_else(fresh);
         // All lanes are at multiples of the stride, so that a row's answer is its own.
-        let stride = [4, 2, 1].into_iter().find(|s| options.iterations % s == 0).unwrap_or(1);
+        let stride =
+            [4, 2, 1].into_iter().find(|&s| options.iterations.is_multiple_of(s)).unwrap_or(1);
         let drift = (options.tolerance * DRIFT).clamp(T::ROUNDING, 1e-3);
         let mut row_of: [Option<usize>; L] = [None; L];
         let mut done = [0u32; L];
