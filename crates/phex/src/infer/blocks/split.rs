@@ -1,6 +1,7 @@
 //! Splits a model into a forest that `family` solves exactly and the relations that it leaves out.
 //!
-//! Each label keeps its strongest parent. The exclusions of a family are taken up as disjoint sets in
+//! Each label keeps its strongest parent; of equals the one with the most children that exclude it, for
+//! those exclusions then are within the family. The exclusions of a family are taken up as disjoint sets in
 //! which every pair costs the same, largest first; what is left (second parents, exclusions between
 //! families, sets that overlap) are residual pairs.
 
@@ -130,19 +131,44 @@ impl Split {
     }
 }
 
-/// The parent of each label by its strongest edge, the first of several.
+/// The parent of each label by its strongest edge; of several the one that most of the labels that
+/// exclude it have too, and of those the first.
 fn strongest_parents(model: &Model) -> Vec<Option<usize>> {
-    let mut strongest = vec![f64::NEG_INFINITY; model.len()];
-    let mut parent = vec![None; model.len()];
+    let n = model.len();
+    let mut strongest = vec![f64::NEG_INFINITY; n];
+    let mut parents: Vec<Vec<usize>> = vec![Vec::new(); n];
     for relation in model.relations() {
-        if let Relation::Hierarchy { parent: above, child, cost } = relation
-            && *cost > strongest[child.index()]
-        {
-            strongest[child.index()] = *cost;
-            parent[child.index()] = Some(above.index());
+        if let Relation::Hierarchy { parent, child, cost } = relation {
+            let child = child.index();
+            if *cost > strongest[child] {
+                strongest[child] = *cost;
+                parents[child].clear();
+            }
+            if *cost == strongest[child] {
+                parents[child].push(parent.index());
+            }
         }
     }
-    parent
+    let mut near: HashMap<usize, Vec<usize>> = HashMap::new();
+    for relation in model.relations() {
+        let labels = match relation {
+            Relation::Exclusion { a, b, .. } => vec![a.index(), b.index()],
+            Relation::Group { labels, .. } => labels.iter().map(|id| id.index()).collect(),
+            Relation::Hierarchy { .. } | Relation::Pair { .. } => continue,
+        };
+        for &label in labels.iter().filter(|&&label| parents[label].len() > 1) {
+            near.entry(label).or_default().extend(labels.iter().filter(|&&other| other != label));
+        }
+    }
+    let choose = |label: usize| {
+        let shared = |parent: usize| {
+            let others = near.get(&label).map_or(&[][..], Vec::as_slice);
+            others.iter().filter(|&&other| parents[other].contains(&parent)).count()
+        };
+        // The first of the largest: `max_by_key` would take the last.
+        parents[label].iter().copied().rev().max_by_key(|&parent| shared(parent))
+    };
+    (0..n).map(choose).collect()
 }
 
 /// A set of siblings that the forest counts, and the cost of a pair.

@@ -25,6 +25,8 @@ pub(crate) trait Odds: Elementary + Number {
     const MILD_EXPONENT: Self;
     /// Odds are no closer to a fixed point than this, in proportion.
     const ROUNDING: f64;
+    /// Probabilities are no closer than this.
+    const NOISE: f64;
     /// Mantissa in `[1, 2)` and exponent of a positive number.
     fn split(self) -> (Self, Self);
     /// Two to an integer power that the type holds.
@@ -38,6 +40,7 @@ impl Odds for f32 {
     const KNOWN: f64 = 8_388_608.0; // 2²³
     const CERTAIN: f32 = 1e-20;
     const ROUNDING: f64 = 1e-4;
+    const NOISE: f64 = 5e-6;
     const MILD: f64 = 6.0;
     const MILD_EXPONENT: f32 = 40.0;
 
@@ -62,6 +65,7 @@ impl Odds for f64 {
     const KNOWN: f64 = 1_073_741_824.0; // 2³⁰
     const CERTAIN: f64 = 1e-25;
     const ROUNDING: f64 = 1e-11;
+    const NOISE: f64 = 0.0;
     const MILD: f64 = 50.0;
     const MILD_EXPONENT: f64 = 300.0;
 

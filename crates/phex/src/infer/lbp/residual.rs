@@ -113,6 +113,7 @@ impl Lbp {
                 residual: left,
                 ..Diagnosis::default()
             };
+            self.compiled.write_binary(&state, &[Some(row)], answers);
             self.compiled.write(&self.double.weights, &state, 0, row, block, answers);
         }
     }

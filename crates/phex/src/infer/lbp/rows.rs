@@ -140,7 +140,8 @@ impl Lbp {
         // All lanes are at multiples of the stride, so that a row's answer is its own.
         let stride =
             [4, 2, 1].into_iter().find(|&s| options.iterations.is_multiple_of(s)).unwrap_or(1);
-        let drift = (options.tolerance * DRIFT).clamp(T::ROUNDING, 1e-3);
+        let tolerance = options.tolerance.max(T::NOISE);
+        let drift = (tolerance * DRIFT).clamp(T::ROUNDING, 1e-3);
         let mut row_of: [Option<usize>; L] = [None; L];
         let mut done = [0u32; L];
         let mut next = 0..block.rows();
@@ -164,7 +165,7 @@ impl Lbp {
             let mut finished = [false; L];
             for lane in 0..L {
                 done[lane] += stride;
-                let still = state.change.0[lane].to_f64() <= options.tolerance
+                let still = state.change.0[lane].to_f64() <= tolerance
                     && state.drift.0[lane].to_f64() <= drift;
                 finished[lane] = row_of[lane].is_some()
                     && (still && options.tolerance > 0.0 || done[lane] >= options.iterations);
@@ -178,12 +179,17 @@ impl Lbp {
             let kept = goes_on.then(|| state.keep());
             state.spread(layout);
             let log_partition = T::settle(&self.compiled, weights, &mut state);
+            let mut written = row_of;
+            for lane in 0..L {
+                written[lane] = written[lane].filter(|_| finished[lane]);
+            }
+            self.compiled.write_binary(&state, &written, answers);
             for lane in (0..L).filter(|&lane| finished[lane]) {
                 let Some(row) = row_of[lane].take() else { continue };
                 let residual = changes.0[lane].to_f64();
                 answers.diagnosis[row] = Diagnosis {
                     iterations: done[lane],
-                    converged: residual <= options.tolerance.max(1e-6)
+                    converged: residual <= tolerance.max(1e-6)
                         && drifts.0[lane].to_f64() <= drift,
                     residual,
                     ..Diagnosis::default()

@@ -15,7 +15,7 @@ use super::groups::rest;
 use super::labels::belief;
 use super::layout::{Member, Weights};
 use super::number::{Odds, within};
-use super::state::State;
+use super::state::{State, TILE};
 use crate::infer::lanes::Lanes;
 use crate::infer::network::Place;
 use crate::infer::{Answers, Block, Evidence, Number, Scalar};
@@ -60,6 +60,7 @@ impl Compiled {
                 product.times(lane, mantissa, exponent);
             }
             state.belief[node] = odds;
+            state.probability[node] = odds.map(|odds| odds / (T::ONE + odds));
             let cavities = state.cavity[ports].iter_mut().zip(incoming);
             cavities.for_each(|(cavity, incoming)| {
                 *cavity = odds.zip(*incoming, |belief, back| within(belief / back, T::WIDE));
@@ -189,7 +190,28 @@ impl Compiled {
         (start + terms.sum::<f64>()).max(f64::MIN_POSITIVE)
     }
 
-    /// Writes the marginals of a lane, and what relations expect.
+    /// Writes the marginals of binary labels: those of each lane into its row.
+    pub(super) fn write_binary<S: Number, T: Odds, const L: usize>(
+        &self,
+        state: &State<T, L>,
+        rows: &[Option<usize>; L],
+        answers: &mut Answers<'_, S>,
+    ) {
+        let n = self.network.labels;
+        for first in (0..self.layout.nodes()).step_by(TILE) {
+            let tile = first..self.layout.nodes().min(first + TILE);
+            for (lane, row) in rows.iter().enumerate() {
+                let Some(row) = *row else { continue };
+                let marginals = &mut answers.marginals[row * n..(row + 1) * n];
+                let labels = self.layout.label[tile.clone()].iter();
+                for (&label, p) in labels.zip(&state.probability[tile.clone()]) {
+                    marginals[label] = S::from_f64(p.0[lane].to_f64());
+                }
+            }
+        }
+    }
+
+    /// Writes what else is asked of a lane: one-of groups, evidence, what relations expect.
     pub(super) fn write<S: Number, T: Odds, const L: usize>(
         &self,
         weights: &[Weights<T>],
@@ -201,18 +223,19 @@ impl Compiled {
     ) {
         let n = self.network.labels;
         let marginals = &mut answers.marginals[row * n..(row + 1) * n];
-        for (node, &label) in self.layout.label.iter().enumerate() {
-            let odds = state.belief[node].0[lane].to_f64();
-            marginals[label] = match block.evidence(row, label) {
-                Evidence::Unknown => S::from_f64(odds / (1.0 + odds)),
-                Evidence::Off => <S as Scalar>::ZERO,
-                Evidence::On => <S as Scalar>::ONE,
-            };
-        }
         for (group, labels) in self.network.groups.iter().enumerate() {
             let total: f64 = state.group_weight[group].iter().map(|w| w.0[lane]).sum();
             for (&label, weight) in labels.iter().zip(&state.group_weight[group]) {
                 marginals[label] = S::from_f64(weight.0[lane] / total);
+            }
+        }
+        if block.evidence.is_some() {
+            for label in self.network.binary() {
+                match block.evidence(row, label) {
+                    Evidence::Unknown => {}
+                    Evidence::Off => marginals[label] = <S as Scalar>::ZERO,
+                    Evidence::On => marginals[label] = <S as Scalar>::ONE,
+                }
             }
         }
         let Some(expectations) = &mut answers.expectations else { return };

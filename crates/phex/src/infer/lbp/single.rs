@@ -100,9 +100,12 @@ pub(super) fn visit<T: Odds, const L: usize>(
     watch: bool,
 ) {
     let belief = hear(layout, state, node, watch);
+    let mut left = layout.slots[node + 1] - layout.slots[node];
     for first in (layout.flat.start[node]..layout.flat.start[node + 1]).step_by(WIDTH) {
         let fresh = send(layout, state, first, belief, damping);
-        let reverse = &layout.flat.reverse[first..first + WIDTH];
+        // Blanks say nothing.
+        let reverse = &layout.flat.reverse[first..first + left.min(WIDTH)];
+        left = left.saturating_sub(WIDTH);
         reverse.iter().zip(fresh).for_each(|(&other, fresh)| state.flat[other as usize] = fresh);
     }
 }
@@ -117,9 +120,12 @@ pub(super) fn flood<T: Odds, const L: usize>(
     watch: bool,
 ) {
     let belief = hear(layout, state, node, watch);
+    let mut left = layout.slots[node + 1] - layout.slots[node];
     for first in (layout.flat.start[node]..layout.flat.start[node + 1]).step_by(WIDTH) {
         let fresh = send(layout, state, first, belief, damping);
-        let reverse = &layout.flat.reverse[first..first + WIDTH];
+        // Blanks say nothing.
+        let reverse = &layout.flat.reverse[first..first + left.min(WIDTH)];
+        left = left.saturating_sub(WIDTH);
         let next = &mut state.flat_next;
         reverse.iter().zip(fresh).for_each(|(&other, fresh)| next[other as usize] = fresh);
     }

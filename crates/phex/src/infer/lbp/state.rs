@@ -6,6 +6,9 @@ use crate::infer::lanes::Lanes;
 use crate::infer::network::Network;
 use crate::infer::{Block, Evidence, Number};
 
+/// Labels that are moved between rows and lanes at a time.
+pub(super) const TILE: usize = 64;
+
 /// Everything that changes while messages pass.
 #[derive(Debug)]
 pub(super) struct State<T, const L: usize> {
@@ -13,6 +16,8 @@ pub(super) struct State<T, const L: usize> {
     pub(super) own: Vec<Scaled<T, L>>,
     /// The odds of each binary node when it was last visited.
     pub(super) belief: Vec<Lanes<T, L>>,
+    /// The probability of each binary node, once it has settled.
+    pub(super) probability: Vec<Lanes<T, L>>,
     /// Messages over pairs, at the slot where they arrive.
     pub(super) messages: Vec<Lanes<T, L>>,
     /// Those of the next iteration, for flooding.
@@ -89,6 +94,7 @@ impl<T: Odds, const L: usize> State<T, L> {
         State {
             own: vec![Scaled::ONE; nodes],
             belief: vec![one; nodes],
+            probability: vec![one; nodes],
             messages: vec![one; slots],
             next: if flooding { vec![one; slots] } else { Vec::new() },
             flat: vec![T::ONE; places],
@@ -121,12 +127,21 @@ impl<T: Odds, const L: usize> State<T, L> {
         block: &Block<'_, S>,
         rows: &[Option<usize>; L],
     ) {
+        // A few labels of all rows at a time: they stay in the first-level cache.
+        for first in (0..network.labels).step_by(TILE) {
+            let tile = first..network.labels.min(first + TILE);
+            let bias = &network.bias[tile.clone()];
+            let logs = &mut self.logs[tile.clone()];
+            for (lane, row) in rows.iter().enumerate() {
+                let Some(row) = *row else { continue };
+                let scores = block.row(row)[tile.clone()].iter().zip(bias);
+                for (log, (score, bias)) in logs.iter_mut().zip(scores) {
+                    log.0[lane] = score.to_f64() + bias;
+                }
+            }
+        }
         for (lane, row) in rows.iter().enumerate() {
             let Some(row) = *row else { continue };
-            let scores = block.row(row).iter().zip(&network.bias);
-            for (log, (score, bias)) in self.logs.iter_mut().zip(scores) {
-                log.0[lane] = score.to_f64() + bias;
-            }
             (self.offset[lane], self.excess[lane]) = (0.0, 0.0);
             if block.evidence.is_some() {
                 self.gather_evidence(network, block, row, lane);
