@@ -1,4 +1,6 @@
-//! What the numbers were measured on.
+//! What the numbers were measured on, and how.
+
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -29,4 +31,18 @@ pub(crate) fn peak_mib() -> f64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib: Option<f64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     kib.unwrap_or(0.0) / 1024.0
+}
+
+/// Times the closure: the best and the median of a few repetitions, in microseconds a row.
+pub(crate) fn time(rows: usize, mut work: impl FnMut()) -> (f64, f64) {
+    work();
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed().as_secs_f64() * 1e6 / rows as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[0], times[times.len() / 2])
 }
