@@ -30,20 +30,24 @@ pub(crate) struct ApproxCommand {
     /// Fewer strengths, graphs and rows
     #[arg(long)]
     quick: bool,
-    /// Rows of scores a graph and cell
+    /// Rows of scores a graph and cell; half as many on each of the trees
     #[arg(long, default_value_t = 8)]
     rows: usize,
+    /// Also write what each engine said of each row, as CSV: to look for better thresholds
+    #[arg(long)]
+    samples: Option<PathBuf>,
 }
 
 const STRENGTHS: [f64; 7] = [0.1, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0];
 
 /// An engine's answer to one row.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 struct Sample {
     problem: &'static str,
     u: f64,
     evidence: &'static str,
     engine: &'static str,
+    labels: usize,
     max_error: f64,
     mean_error: f64,
     converged: bool,
@@ -93,6 +97,9 @@ pub(crate) fn run(command: &ApproxCommand) -> anyhow::Result<()> {
             }
         }
         None => bench.note(String::from("skipped: no ImageNet hierarchy (set PHEX_DATA)")),
+    }
+    if let Some(path) = &command.samples {
+        report::write_samples(path, &bench.samples)?;
     }
     let cells = bench.cells();
     report::print(&cells);
@@ -202,6 +209,7 @@ impl Bench {
                     u,
                     evidence,
                     engine: name,
+                    labels: n,
                     max_error: errors.clone().fold(0.0, f64::max),
                     mean_error: mean(errors),
                     converged,

@@ -34,15 +34,21 @@ pub(crate) fn peak_mib() -> f64 {
 }
 
 /// Times the closure: the best and the median of a few repetitions, in microseconds a row.
-pub(crate) fn time(rows: usize, mut work: impl FnMut()) -> (f64, f64) {
+pub(crate) fn time(rows: usize, work: impl FnMut()) -> (f64, f64) {
+    time_for(rows, 0.0, work)
+}
+
+/// As [`time`], repeated for this many seconds at least: the best of many short repetitions has had the
+/// core to itself even where others share it.
+pub(crate) fn time_for(rows: usize, seconds: f64, mut work: impl FnMut()) -> (f64, f64) {
     work();
-    let mut times: Vec<f64> = (0..5)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed().as_secs_f64() * 1e6 / rows as f64
-        })
-        .collect();
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < 5 || begin.elapsed().as_secs_f64() < seconds {
+        let start = Instant::now();
+        work();
+        times.push(start.elapsed().as_secs_f64() * 1e6 / rows as f64);
+    }
     times.sort_by(f64::total_cmp);
     (times[0], times[times.len() / 2])
 }

@@ -1,13 +1,17 @@
 //! The tables of errors.
 
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
 use serde::Serialize;
 
-use super::Cell;
+use super::{Cell, Sample};
 use crate::engines;
 use crate::table::{Table, maybe, percent, short};
 
 pub(super) fn print(cells: &[Cell]) {
-    println!("mean over rows of the largest error of a marginal / the mean error (converged %)\n");
+    println!("mean over rows of the largest error of a marginal / the mean error\n");
     let mut table = Table::new(&[
         "problem",
         "u",
@@ -79,4 +83,26 @@ pub(super) fn ratios(cells: &[Cell]) -> Vec<Ratio> {
     }
     println!("{}", table.text());
     ratios
+}
+
+/// A line of CSV for each answer.
+pub(super) fn write_samples(path: &Path, samples: &[Sample]) -> anyhow::Result<()> {
+    let mut text = String::from(
+        "problem,labels,u,scores,engine,max_error,mean_error,converged,doubtful,log_z_error,width,\
+         effective_sample\n",
+    );
+    let optional = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    for sample in samples {
+        let Sample { labels, u, evidence, engine, max_error, mean_error, .. } = sample;
+        let Sample { converged, doubtful, .. } = sample;
+        let problem = sample.problem.replace(',', "");
+        let known = [sample.log_z_error, sample.width, sample.effective_sample].map(optional);
+        let known = known.join(",");
+        let _ = writeln!(
+            text,
+            "{problem},{labels},{u},{evidence},{engine},{max_error},{mean_error},{converged},\
+             {doubtful},{known}"
+        );
+    }
+    std::fs::write(path, text).with_context(|| path.display().to_string())
 }

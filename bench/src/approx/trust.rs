@@ -74,16 +74,18 @@ pub(super) fn tables(samples: &[Sample]) -> (Vec<Line>, Vec<Correlation>) {
                 let chosen = between(&here, width, low, high);
                 add(format!("converged, bounds {} to {}", short(low), short(high)), chosen);
             }
-            let signals: [Signal; 3] = [
+            let signals: [Signal; 4] = [
                 ("not converged", |sample| Some(f64::from(u8::from(!sample.converged)))),
                 ("effective sample", |sample| sample.effective_sample),
                 ("width of bounds", |sample| sample.width),
+                ("width a label", |sample| Some(sample.width? / sample.labels as f64)),
             ];
             for (signal, value) in signals {
                 let pairs = here.iter().filter_map(|row| Some((value(row)?, row.max_error)));
                 let pairs: Vec<(f64, f64)> = pairs.collect();
-                if !pairs.is_empty() {
-                    let (rows, spearman) = (pairs.len(), spearman(&pairs));
+                let (rows, spearman) = (pairs.len(), spearman(&pairs));
+                // A signal that is the same for all rows correlates with nothing.
+                if spearman.is_finite() {
                     correlations.push(Correlation { engine, problems, signal, rows, spearman });
                 }
             }

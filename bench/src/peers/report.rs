@@ -36,7 +36,7 @@ pub(super) fn read_peers(
             let Ok(text) = std::fs::read_to_string(&file) else { continue };
             let report: Value = serde_json::from_str(&text)?;
             let number = |key: &str| report[key].as_f64();
-            let milliseconds = number("ms_per_row_best").context("no time in a report")?;
+            let milliseconds = number("cpu_ms_per_row_best").context("no time in a report")?;
             let theirs = report["marginals"].as_array().context("no marginals in a report")?;
             let theirs = theirs.iter().filter_map(Value::as_array).flatten();
             let gaps = theirs
