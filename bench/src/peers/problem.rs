@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use phex::graph::{ExclusionRule, Strength};
-use phex::model::{Ising, Model};
+use phex::graph::{ExclusionRule, LabelId, Strength};
+use phex::model::{Ising, Model, OneOfGroup, Relation};
 use serde_json::json;
 
 use crate::data::{graph, imagenet_edges};
@@ -24,7 +24,7 @@ pub(super) struct Problem {
     pub(super) couplings: Vec<(usize, usize, f64)>,
     /// The labels of the one-of group; empty where there is none.
     pub(super) group: Vec<usize>,
-    /// Rows of log-odds for our engine: `−2h` less the fixed fields.
+    /// Rows of scores for our engine, which has the fixed fields as a bias.
     pub(super) scores: Vec<f32>,
     /// Rows of fields, with the fixed ones.
     fields: Vec<f32>,
@@ -33,22 +33,33 @@ pub(super) struct Problem {
 }
 
 impl Problem {
+    /// From the Ising form, and a group apart from it.
     fn new(
         name: &'static str,
-        model: Model,
         ising: Ising,
-        group: Vec<usize>,
+        one_of: Vec<OneOfGroup>,
         scale: f64,
         batches: &[usize],
     ) -> Problem {
-        let n = model.len();
+        let n = ising.h.len();
         let mut random = Random::new(1);
         let scores: Vec<f32> = (0..ROWS * n).map(|_| (scale * random.normal()) as f32).collect();
         let field = |(at, score): (usize, &f32)| (ising.h[at % n] - f64::from(*score) / 2.0) as f32;
         let fields = scores.iter().enumerate().map(field).collect();
-        let couplings = ising.j.into_iter().filter(|coupling| coupling.2 != 0.0).collect();
-        let (model, batches) = (Arc::new(model), batches.to_vec());
-        Problem { name, model, couplings, group, scores, fields, batches }
+        let group = one_of.iter().flat_map(|group| &group.labels);
+        let group = group.map(|label| label.index()).collect();
+        let couplings: Vec<(usize, usize, f64)> =
+            ising.j.into_iter().filter(|coupling| coupling.2 != 0.0).collect();
+        // Symmetric in the spins, as the peers have it: where messages do not converge, the answer depends
+        // on what uniform first messages mean, and that on how fields are shared out.
+        let pair = |&(a, b, j): &(usize, usize, f64)| {
+            let (a, b) = (LabelId::from(a), LabelId::from(b));
+            Relation::Pair { a, b, costs: [[j, -j], [-j, j]] }
+        };
+        let relations = couplings.iter().map(pair).collect();
+        let bias = ising.h.iter().map(|h| -2.0 * h).collect();
+        let model = Arc::new(Model::from_parts(ising.names, bias, 0.0, relations, one_of));
+        Problem { name, model, couplings, group, scores, fields, batches: batches.to_vec() }
     }
 
     /// A grid with couplings and fields at random.
@@ -66,7 +77,7 @@ impl Problem {
         let names = (0..side * side).map(|label| label.to_string()).collect();
         let ising = Ising { names, h: vec![0.0; side * side], j, offset: 0.0 };
         // Fields of standard deviation 0.5, as `make_problem.py` has them.
-        Problem::new(name, ising.to_model(), ising, Vec::new(), 1.0, batches)
+        Problem::new(name, ising, Vec::new(), 1.0, batches)
     }
 
     /// ImageNet's labels at u = 0.5, every pair without a common descendant exclusive.
@@ -82,9 +93,7 @@ impl Problem {
         let model: Model = of(leaves)?;
         // The group is apart in the file: the Ising form is of the model without it.
         let ising = of(false)?.to_ising(&vec![0.0; model.len()], None)?;
-        let group = model.one_of().iter().flat_map(|group| &group.labels);
-        let group = group.map(|label| label.index()).collect();
-        Ok(Problem::new(name, model, ising, group, 2.0, batches))
+        Ok(Problem::new(name, ising, model.one_of().to_vec(), 2.0, batches))
     }
 
     /// Messages over pairs in an iteration.
