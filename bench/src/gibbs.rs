@@ -7,7 +7,9 @@ use phex::graph::{ExclusionRule, Strength};
 use phex::infer::{Block, Budget, Engine, GroupForm, Method, Options, Trust, Want};
 use phex::model::Model;
 
-use crate::infer::{graph, imagenet_edges, scores, time};
+use crate::data::{graph, imagenet_edges};
+use crate::machine::time;
+use crate::random::scores;
 
 #[derive(Debug, Args)]
 pub(crate) struct GibbsCommand {

@@ -1,17 +1,19 @@
 //! Exact engines: time a row, beside the paper's loopy belief propagation on the same rows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
-use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
+use phex::graph::{ExclusionRule, GraphBuilder, Strength};
 use phex::infer::{Block, Budget, Engine, Method, Number, Options, Want};
 use phex::model::Model;
 use serde::Serialize;
 
-use crate::lbp::Lbp;
-use crate::machine::Machine;
+use crate::data::{graph, imagenet_edges};
+use crate::engines;
+use crate::machine::{Machine, time};
+use crate::random::scores;
 
 #[derive(Debug, Args)]
 pub(crate) struct InferCommand {
@@ -51,34 +53,6 @@ struct Results {
     machine: Machine,
     threads: usize,
     rows: Vec<Row>,
-}
-
-/// Times the closure: the best and the median of a few repetitions, in microseconds a row.
-pub(crate) fn time(rows: usize, mut work: impl FnMut()) -> (f64, f64) {
-    work();
-    let mut times: Vec<f64> = (0..5)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed().as_secs_f64() * 1e6 / rows as f64
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    (times[0], times[times.len() / 2])
-}
-
-/// Standard normal scores times a scale, the same in every run.
-pub(crate) fn scores<T: Number>(count: usize, scale: f64) -> Vec<T> {
-    let mut random = 88_172_645_463_325_252u64;
-    let mut uniform = move || {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 11) as f64 / (1u64 << 53) as f64
-    };
-    (0..count)
-        .map(|_| T::from_f64(((0..12).map(|_| uniform()).sum::<f64>() - 6.0) * scale))
-        .collect()
 }
 
 struct Bench {
@@ -165,33 +139,6 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<()> {
         .with_context(|| command.out.display().to_string())
 }
 
-pub(crate) fn imagenet_edges() -> Option<Vec<(String, String)>> {
-    let root = std::env::var_os("PHEX_DATA")
-        .map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
-    let path = root.join("imagenet/ilsvrc2012_hierarchy_edges.tsv");
-    let text = std::fs::read_to_string(Path::new(&path)).ok()?;
-    let pairs = text.lines().skip(1).filter_map(|line| line.split_once('\t'));
-    Some(pairs.map(|(parent, child)| (parent.to_owned(), child.to_owned())).collect())
-}
-
-pub(crate) fn graph(
-    edges: &[(String, String)],
-    rule: ExclusionRule,
-    hierarchy: Strength,
-    exclusion: Strength,
-    leaves: bool,
-) -> anyhow::Result<RelationGraph> {
-    let mut builder = GraphBuilder::new();
-    for (parent, child) in edges {
-        builder.hierarchy(parent, child, Some(hierarchy));
-    }
-    builder.exclusion_rule(rule, Some(exclusion));
-    if leaves {
-        builder.one_of_leaves("leaf");
-    }
-    Ok(builder.build()?)
-}
-
 fn imagenet(bench: &mut Bench, edges: &[(String, String)], quick: bool) -> anyhow::Result<()> {
     let mut seen = std::collections::HashSet::new();
     let tree: Vec<(String, String)> =
@@ -203,18 +150,20 @@ fn imagenet(bench: &mut Bench, edges: &[(String, String)], quick: bool) -> anyho
     use ExclusionRule::{NoCommonDescendant, Siblings};
     // The tree, and loopy belief propagation on it.
     let model = of(&tree, Siblings, soft, soft, false)?;
-    let lbp = Lbp::new(&model)?;
     let data = scores::<f32>(4096 * model.len(), 1.0);
-    let (microseconds, median) = time(4096, || drop(lbp.run(&data, 20)));
+    let block = Block::new(model.len(), &data);
+    let lbp = Engine::compile(model.clone(), &engines::paper().options)?;
+    let (microseconds, median) = time(4096, || drop(lbp.run(&block, Want::default())));
     let exact = Engine::compile(model.clone(), &Options::default())?
-        .run(&Block::new(model.len(), &data), Want::default())?
+        .run(&block, Want::default())?
         .marginals;
-    let beliefs = lbp.run(&data, 20);
+    let beliefs = lbp.run(&block, Want::default())?.marginals;
+    let pairs = model.to_ising(&vec![0.0; model.len()], None)?.j.len();
     let errors = exact.iter().zip(&beliefs).map(|(a, b)| f64::from((a - b).abs()));
     let mean = errors.clone().sum::<f64>() / exact.len() as f64;
     let error = Some((mean, errors.fold(0.0, f64::max)));
     bench.print(Row {
-        case: format!("tree, loopy BP 20 iterations, {} edges", lbp.edges()),
+        case: format!("tree, loopy BP 20 iterations, {pairs} edges"),
         method: String::from("lbp"),
         number: "f32",
         labels: model.len(),

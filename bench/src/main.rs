@@ -2,11 +2,17 @@
 //! `bench/results/` as JSON, with the machine that made them.
 
 mod anneal;
+mod approx;
+mod data;
+mod engines;
 mod gibbs;
 mod graph;
 mod infer;
-mod lbp;
 mod machine;
+mod peers;
+mod random;
+mod table;
+mod uai;
 
 use clap::{Parser, Subcommand};
 
@@ -21,19 +27,28 @@ struct Arguments {
 enum Command {
     /// Annealing on instances with proven optima, beside dwave-samplers
     Anneal(anneal::AnnealCommand),
+    /// How wrong approximate engines are, and whether they know it
+    Approx(approx::ApproxCommand),
     /// Check, sparsify and convert hierarchies of 1k, 10k and 100k labels
     Graph(graph::GraphCommand),
     /// Exact engines on ImageNet's labels, zero-shot graphs and growing trees
     Infer(infer::InferCommand),
     /// Gibbs sampling on ImageNet's labels: time a spin update, error of marginals
     Gibbs(gibbs::GibbsCommand),
+    /// Loopy belief propagation and Gibbs sampling beside numpy, torch, PGMax and dwave-samplers
+    Peers(peers::PeersCommand),
+    /// Problems of the UAI 2014 competition with reference answers
+    Uai(uai::UaiCommand),
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Anneal(command) => anneal::run(&command),
+        Command::Approx(command) => approx::run(&command),
         Command::Graph(command) => graph::run(&command),
         Command::Infer(command) => infer::run(&command),
         Command::Gibbs(command) => gibbs::run(&command),
+        Command::Peers(command) => peers::run(&command),
+        Command::Uai(command) => uai::run(&command),
     }
 }

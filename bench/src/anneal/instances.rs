@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use phex::anneal::{Builder, Problem};
+use phex_io::IsingFormat;
 use serde::Serialize;
 
 /// A problem over 0/1 variables with its proven optimum.
@@ -46,9 +47,7 @@ pub(super) fn read(data: &Path) -> anyhow::Result<Vec<Instance>> {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let name = name.trim_end_matches(".sparse");
             if let Some(&optimum) = optima.get(name) {
-                let text = std::fs::read_to_string(&path)?;
-                let instance = instance(name, optimum, &text);
-                instances.push(instance.with_context(|| path.display().to_string())?);
+                instances.push(instance(name, optimum, &path)?);
             }
         }
     }
@@ -69,31 +68,19 @@ fn optima(readme: &str) -> HashMap<&str, f64> {
     optima
 }
 
-/// `*.sparse` files: `Σ w_ii x_i + 2 Σ w_ij x_i x_j`. The others: a graph whose maximum cut is
-/// sought, `−Σ w_ij (x_i + x_j − 2 x_i x_j)`.
-fn instance(name: &str, listed: f64, text: &str) -> anyhow::Result<Instance> {
-    let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let first = lines.next().context("empty")?;
-    let n: usize = first.first().context("no size")?.parse()?;
-    let mut linear = vec![0.0; n];
-    let mut pairs = Vec::new();
+/// Optima of `*.sparse` files are minima, those of graphs maximum cuts.
+fn instance(name: &str, listed: f64, path: &Path) -> anyhow::Result<Instance> {
     let is_cut = listed > 0.0;
-    for line in lines.filter(|line| !line.is_empty()) {
-        let [a, b, value] = line.as_slice() else { anyhow::bail!("not `i j w`: {line:?}") };
-        let (a, b): (usize, usize) = (a.parse()?, b.parse()?);
-        let value: f64 = value.parse()?;
-        anyhow::ensure!((1..=n).contains(&a) && (1..=n).contains(&b), "variable out of range");
-        let (a, b) = (a - 1, b - 1);
-        match (a == b, is_cut) {
-            (true, true) => {}
-            (true, false) => linear[a] += value,
-            (false, false) => pairs.push((a, b, 2.0 * value)),
-            (false, true) => {
-                linear[a] -= value;
-                linear[b] -= value;
-                pairs.push((a, b, 2.0 * value));
-            }
-        }
+    let format = if is_cut { IsingFormat::MaxCut } else { IsingFormat::Sparse };
+    let ising = phex_io::read_ising(path, Some(format))?;
+    // J y_a y_b = 4J x_a x_b − 2J x_a − 2J x_b + J, and h y = 2h x − h: the peers want 0/1 variables. The
+    // constants add up to nothing, since the energy of all zeros is 0 in both files.
+    let mut linear: Vec<f64> = ising.h.iter().map(|h| 2.0 * h).collect();
+    let mut pairs = Vec::with_capacity(ising.j.len());
+    for &(a, b, j) in &ising.j {
+        linear[a] -= 2.0 * j;
+        linear[b] -= 2.0 * j;
+        pairs.push((a, b, 4.0 * j));
     }
     let family = match name {
         name if name.starts_with("bqp") => name.split('-').next().unwrap_or(name).to_owned(),
