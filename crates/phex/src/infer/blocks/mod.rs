@@ -115,6 +115,7 @@ impl Blocks {
             for (out, sources) in out.iter_mut().zip(&self.split.sources) {
                 let read = |source: &Source| match *source {
                     Source::Forest(relation) => forest[row * width + relation],
+                    Source::Label(label) => rows.beliefs(row)[label],
                     Source::Residual { pair, child: None } => rows.both(row, pair),
                     Source::Residual { pair, child: Some(child) } => {
                         (rows.beliefs(row)[child] - rows.both(row, pair)).max(0.0)

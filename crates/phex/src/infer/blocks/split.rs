@@ -27,6 +27,8 @@ pub(super) enum Source {
     Forest(usize),
     /// Both labels of a residual pair on; for a hierarchy edge, its child without them.
     Residual { pair: usize, child: Option<usize> },
+    /// This label on: the child of a hierarchy edge within a one-of group.
+    Label(usize),
 }
 
 /// A model in two parts.
@@ -44,13 +46,20 @@ const MAX_PAIRS: usize = 4_000_000;
 type Pair = (usize, usize);
 
 /// The pairs that are left over, merged.
-#[derive(Default)]
 struct Leftover {
     at: BTreeMap<Pair, usize>,
     pairs: Vec<Residual>,
+    /// The one-of group of each label.
+    group: Vec<Option<usize>>,
 }
 
 impl Leftover {
+    /// Whether the labels are never on together: what they cost then is never paid, and a message
+    /// about it would be wrong.
+    fn apart(&self, a: usize, b: usize) -> bool {
+        self.group[a].is_some() && self.group[a] == self.group[b]
+    }
+
     fn add(&mut self, a: usize, b: usize, costs: [[f64; 2]; 2]) -> usize {
         let (a, b, costs) = if a < b {
             (a, b, costs)
@@ -78,7 +87,12 @@ impl Split {
         }
         let parent = strongest_parents(model);
         let mut relations = Vec::new();
-        let mut leftover = Leftover::default();
+        let mut group = vec![None; model.len()];
+        for (at, one_of) in model.one_of().iter().enumerate() {
+            one_of.labels.iter().for_each(|id| group[id.index()] = Some(at));
+        }
+        let mut bias = model.bias().to_vec();
+        let mut leftover = Leftover { at: BTreeMap::new(), pairs: Vec::new(), group };
         let mut sources = vec![Vec::new(); model.relations().len()];
         let mut exclusive: Vec<Exclusive> = Vec::new();
         let mut pairs = 0;
@@ -89,6 +103,10 @@ impl Split {
                     if parent[child.index()] == Some(above.index()) {
                         sources[at].push(Source::Forest(relations.len()));
                         relations.push(relation.clone());
+                    } else if leftover.apart(above.index(), child.index()) && cost.is_finite() {
+                        // The parent is off whenever the child is on.
+                        bias[child.index()] -= cost;
+                        sources[at].push(Source::Label(child.index()));
                     } else {
                         let costs = [[0.0, *cost], [0.0, 0.0]];
                         let pair = leftover.add(above.index(), child.index(), costs);
@@ -122,7 +140,7 @@ impl Split {
         }
         let forest = Model::from_parts(
             model.names().to_vec(),
-            model.bias().to_vec(),
+            bias,
             model.constant(),
             relations,
             model.one_of().to_vec(),
@@ -270,8 +288,7 @@ fn assign(
     }
     // The others are all the pairs of their labels, each with an expectation of its own.
     let mut pair_at: HashMap<Pair, usize> = HashMap::new();
-    for (at, set) in sets.iter().enumerate().filter(|(at, _)| written[*at].is_none()) {
-        let _ = at;
+    for (set, _) in sets.iter().zip(&written).filter(|(_, written)| written.is_none()) {
         for (i, &a) in set.labels.iter().enumerate() {
             for &b in &set.labels[i + 1..] {
                 pair_at.insert((a, b), relations.len());
@@ -299,6 +316,9 @@ fn assign(
         for (i, &a) in labels.iter().enumerate() {
             for &b in &labels[i + 1..] {
                 let pair = (a.min(b), a.max(b));
+                if leftover.apart(a, b) {
+                    continue;
+                }
                 match due.get_mut(&pair) {
                     Some(rest) if *rest == -*cost || (*rest < 0.0 && rest.is_finite()) => {
                         // Infinite costs cancel only when equal.
@@ -320,7 +340,7 @@ fn assign(
         }
     }
     for ((a, b), rest) in due {
-        if rest != 0.0 {
+        if rest != 0.0 && !leftover.apart(a, b) {
             leftover.add(a, b, [[0.0, 0.0], [0.0, rest]]);
         }
     }

@@ -3,7 +3,7 @@
 use super::split::{Source, Split};
 use crate::graph::{ExclusionRule, GraphBuilder, Strength};
 use crate::infer::{Block, Engine, Method, Options, Trust, Want};
-use crate::model::{Model, Relation};
+use crate::model::{Model, OneOfGroup, Relation};
 use crate::testkit::RandomGraph;
 
 /// The cost of a state by the forest and the residual pairs.
@@ -11,7 +11,15 @@ fn cost(split: &Split, on: &[bool]) -> f64 {
     let bit = |label: usize| usize::from(on[label]);
     let forest = split.forest.relations().iter().map(|r| r.cost(|id| on[id.index()]));
     let residual = split.residual.iter().map(|pair| pair.costs[bit(pair.a)][bit(pair.b)]);
-    forest.chain(residual).sum()
+    forest.chain(residual).sum::<f64>()
+        - split
+            .forest
+            .bias()
+            .iter()
+            .zip(on)
+            .filter(|(_, on)| **on)
+            .map(|(bias, _)| bias)
+            .sum::<f64>()
 }
 
 #[test]
@@ -22,6 +30,11 @@ fn splits_cost_what_the_model_costs() {
         let Ok(split) = Split::new(&model) else { continue };
         for bits in 0u32..1 << model.len() {
             let on: Vec<bool> = (0..model.len()).map(|label| bits >> label & 1 == 1).collect();
+            let one =
+                |group: &OneOfGroup| group.labels.iter().filter(|id| on[id.index()]).count() == 1;
+            if !model.one_of().iter().all(one) {
+                continue;
+            }
             let expected: f64 =
                 model.relations().iter().map(|relation| relation.cost(|id| on[id.index()])).sum();
             let found = cost(&split, &on);
@@ -32,6 +45,7 @@ fn splits_cost_what_the_model_costs() {
                     Source::Forest(at) => {
                         split.forest.relations()[at].violations(|id| on[id.index()])
                     }
+                    Source::Label(label) => f64::from(u8::from(on[label])),
                     Source::Residual { pair, child } => {
                         let pair = &split.residual[pair];
                         let both = f64::from(u8::from(on[pair.a] && on[pair.b]));
