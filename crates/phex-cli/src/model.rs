@@ -43,7 +43,14 @@ impl GraphInput {
     pub(crate) fn model(&self) -> anyhow::Result<Model> {
         match self.kind() {
             Kind::Graph => {
-                Model::new(&self.graph()?).with_context(|| self.path.display().to_string())
+                // A file that is no graph may be a model of another form that must be named.
+                let graph = self.graph().map_err(|error| match error.downcast_ref() {
+                    Some(phex_io::Error::UnknownFormat { .. }) => {
+                        anyhow!("{error}; or, of a model, uai, {}", IsingFormat::readable_names())
+                    }
+                    _ => error,
+                })?;
+                Model::new(&graph).with_context(|| self.path.display().to_string())
             }
             Kind::Uai => Ok(phex_io::read_uai(&self.path)?),
             Kind::Ising(format) => Ok(phex_io::read_ising(&self.path, Some(format))?.to_model()),

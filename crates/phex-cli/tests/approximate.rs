@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::Value;
+
+use common::{run, table};
 
 const APPROXIMATE: [&str; 5] = ["blocks", "lbp", "mean-field", "trw", "gibbs"];
 
@@ -34,19 +37,9 @@ strength = { u = 0.3 }
 const SCORES: &str =
     "id,a,b,c,d,e\nr,0.53,1.07,-0.41,0.23,0.31\ns,-1.03,0.61,1.19,0.13,0.97\nt,0,nan,0,0,0\n";
 
-fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(assert_cmd::cargo::cargo_bin!("phex"))
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
 /// What a command prints that ends well, and what it says.
 fn fine(folder: &Path, arguments: &[&str]) -> (String, String) {
-    let (status, out, error) = run(folder, arguments);
+    let (status, out, error) = run(folder, arguments, "");
     assert_eq!(status, 0, "{arguments:?}: {error}");
     (out, error)
 }
@@ -69,18 +62,6 @@ fn folder() -> tempfile::TempDir {
     let table = format!("{}\n{}\n", labels.join(","), scores.join(","));
     fs::write(folder.path().join("wide-scores.csv"), table).unwrap();
     folder
-}
-
-/// The cells of a CSV file by row and column name.
-fn table(text: &str) -> Vec<HashMap<String, String>> {
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    lines
-        .map(|line| {
-            let cells = line.split(',').map(str::to_owned);
-            header.iter().map(|name| (*name).to_owned()).zip(cells).collect()
-        })
-        .collect()
 }
 
 fn number(row: &HashMap<String, String>, column: &str) -> f64 {
@@ -148,7 +129,7 @@ fn standard_errors_come_from_sampling_only() {
     assert_eq!((&first["row"], &first["iterations"]), (&0.into(), &450.into()));
     assert!(first["standard_error"].as_f64() > Some(0.0), "{first}");
     fs::remove_file(folder.path().join("p.csv")).unwrap();
-    let (status, _, error) = run(folder.path(), &[&arguments[..], &["lbp"]].concat());
+    let (status, _, error) = run(folder.path(), &[&arguments[..], &["lbp"]].concat(), "");
     assert_eq!(status, 2);
     assert!(error.contains("`lbp` does not sample"), "{error}");
     assert!(!folder.path().join("p.csv").exists(), "nothing is written");
@@ -160,7 +141,7 @@ fn tables_do_not_overwrite_each_other() {
     let mut arguments = vec!["infer"];
     arguments.extend(ROWS);
     arguments.extend(["--out", "p.csv", "--diagnosis", "p.csv"]);
-    let (status, _, error) = run(folder.path(), &arguments);
+    let (status, _, error) = run(folder.path(), &arguments, "");
     assert_eq!(status, 2);
     assert!(error.contains("p.csv would be written twice"), "{error}");
 }
@@ -248,7 +229,8 @@ fn best_sets_are_searched_for_where_no_exact_engine_answers() {
     for (exact, found) in table(&exact).iter().zip(table(&found)) {
         assert_eq!(exact["labels"], found["labels"]);
     }
-    let (status, _, error) = run(folder.path(), &[&arguments[..], &["--method", "exact"]].concat());
+    let (status, _, error) =
+        run(folder.path(), &[&arguments[..], &["--method", "exact"]].concat(), "");
     assert_eq!(status, 2);
     assert!(error.contains("over budget"), "{error}");
 }
@@ -265,7 +247,7 @@ fn auto_falls_back_to_messages_and_says_so() {
     let beside = fs::read_to_string(folder.path().join("p.csv.run.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&beside).unwrap(), summary);
     let exact = ["--budget", "1e7", "--method", "exact"];
-    let (status, _, error) = run(folder.path(), &[&rows[..], &exact].concat());
+    let (status, _, error) = run(folder.path(), &[&rows[..], &exact].concat(), "");
     assert_eq!(status, 2);
     assert!(error.contains("junction: over budget"), "{error}");
 
@@ -338,14 +320,14 @@ fn wrong_values_are_explained() {
         // As one word, for a value may look like a flag.
         arguments.push(flag.join("="));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let (status, _, error) = run(folder.path(), &arguments);
+        let (status, _, error) = run(folder.path(), &arguments, "");
         assert_eq!(status, 2, "{flag:?}");
         assert!(error.contains(expected), "{flag:?}: {error}");
     }
     let mut arguments = vec!["infer"];
     arguments.extend(ROWS);
     arguments.extend(["--out", "p.csv", "--method", "anneal"]);
-    let (status, _, error) = run(folder.path(), &arguments);
+    let (status, _, error) = run(folder.path(), &arguments, "");
     assert_eq!(status, 2);
     assert!(error.contains("`phex map`"), "{error}");
 }

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fs;
-use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
+
+use common::{run, table};
 
 const GRAPH: &str = r#"exclude = "siblings"
 [[hierarchy]]
@@ -20,35 +23,12 @@ strength = { u = 0.5 }
 
 const SCORES: &str = "id,cat,animal,dog,husky\na,2,0.5,1,0\nb,-1,0,3,2\nc,nan,0,0,0\n";
 
-fn run(folder: &Path, arguments: &[&str], input: &str) -> (i32, String, String) {
-    let output = Command::new(assert_cmd::cargo::cargo_bin!("phex"))
-        .current_dir(folder)
-        .args(arguments)
-        .write_stdin(input)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
 /// A folder with a graph and scores.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("g.toml"), GRAPH).unwrap();
     fs::write(folder.path().join("scores.csv"), SCORES).unwrap();
     folder
-}
-
-/// The cells of a CSV file by row and column name.
-fn table(text: &str) -> Vec<std::collections::HashMap<String, String>> {
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    lines
-        .map(|line| {
-            let cells = line.split(',').map(str::to_owned);
-            header.iter().map(|name| (*name).to_owned()).zip(cells).collect()
-        })
-        .collect()
 }
 
 #[test]

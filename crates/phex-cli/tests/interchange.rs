@@ -2,27 +2,19 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::Value;
+
+use common::run;
 
 const GRAPH: &str = "[[hierarchy]]\nparent = \"animal\"\nchildren = [\"dog\", \"cat\"]\n\
     [[exclusion]]\nlabels = [\"dog\", \"cat\"]\n";
 const SOFT: &str = "[defaults]\nstrength = { w = 2 }\n";
 const SCORES: &str = "id,animal,dog,cat\na,0,0,0\nb,-1,3,0.5\n";
-
-fn run(folder: &Path, arguments: &[&str], input: &str) -> (i32, String, String) {
-    let output = Command::new(assert_cmd::cargo::cargo_bin!("phex"))
-        .current_dir(folder)
-        .args(arguments)
-        .write_stdin(input)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 /// Standard output of a run that must be fine.
 fn fine(folder: &Path, arguments: &[&str]) -> String {

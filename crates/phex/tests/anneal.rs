@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -14,25 +16,7 @@ use phex::infer::{self, Block, Engine, Evidence};
 use phex::model::{Ising, Model, Relation};
 use phex::testkit::RandomGraph;
 
-/// A small generator: the tests need no better, and no crate.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
-    }
-}
+use common::Random;
 
 const METHODS: [Method; 4] =
     [Method::Simulated, Method::Quantum, Method::Tabu, Method::SimulatedTabu];

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::HashMap;
 
 use phex::graph::{GraphBuilder, LabelId, RelationGraph, Semantics, Strength};
@@ -9,25 +11,7 @@ use phex::infer::{Block, Engine, Evidence, Method, Options, RowStatus, Want};
 use phex::model::{Model, Relation};
 use phex::testkit::{RandomGraph, Shape};
 
-/// A small generator: the tests need no better, and no crate.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() * n as f64) as usize
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
-    }
-}
+use common::Random;
 
 fn compile(model: &Model, method: Method) -> Option<Engine> {
     let options = Options { method, ..Options::default() };

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use phex::graph::{ExclusionRule, GraphBuilder, LabelId, Strength};
 use phex::infer::{
     Block, Diagnosis, Engine, Evidence, GroupForm, Method, Options, Posterior, RowStatus,
@@ -10,25 +12,7 @@ use phex::infer::{
 use phex::model::{Model, OneOfGroup, Relation};
 use phex::testkit::{RandomGraph, Shape, Strengths};
 
-/// A small generator: the tests need no better, and no crate.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() * n as f64) as usize
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
-    }
-}
+use common::Random;
 
 const WANT: Want =
     Want { expectations: true, entropy: false, standard_errors: true, bounds: false };

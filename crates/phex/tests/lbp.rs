@@ -219,3 +219,27 @@ fn rows_do_not_depend_on_the_block_and_singles_are_close() {
         }
     }
 }
+
+#[test]
+fn evidence_that_contradicts_hard_relations_is_impossible() {
+    // A loop: each of two parents has both children, and the children exclude each other.
+    let id = LabelId::from;
+    let hard = f64::INFINITY;
+    let mut relations = vec![Relation::Exclusion { a: id(2), b: id(3), cost: hard }];
+    for (parent, child) in [(0, 2), (0, 3), (1, 2), (1, 3)] {
+        relations.push(Relation::Hierarchy { parent: id(parent), child: id(child), cost: hard });
+    }
+    let names = ["animal", "pet", "dog", "cat"].map(str::to_owned).to_vec();
+    let model = Model::from_parts(names, vec![0.0; 4], 0.0, relations, Vec::new());
+    use Evidence::{Off, On, Unknown};
+    let evidence = [[Unknown, Unknown, On, On], [Unknown, Off, On, Unknown], [Unknown; 4]].concat();
+    let scores = vec![0.5; evidence.len()];
+    let block = Block::new(4, &scores).with_evidence(&evidence);
+    for method in [Method::Lbp, Method::Blocks, Method::Gibbs, Method::MeanField, Method::Trw] {
+        let options = Options { method, ..Options::default() };
+        let engine = Engine::compile(model.clone(), &options).unwrap();
+        let found = engine.run(&block, Want::default()).unwrap().status;
+        let expected = [RowStatus::Impossible, RowStatus::Impossible, RowStatus::Answered];
+        assert_eq!(found, expected, "{method}");
+    }
+}

@@ -3,7 +3,7 @@
 //! The operations are loops over arrays of constant length, which the compiler turns into vector
 //! instructions of whatever width the caller was compiled for; hence `inline(always)` everywhere.
 
-use std::ops::{Add, AddAssign, Mul, Sub};
+use std::ops::{Add, AddAssign, Mul, Range, Sub};
 
 use super::Scalar;
 
@@ -145,6 +145,19 @@ impl<T: Scalar, const L: usize> AddAssign for Lanes<T, L> {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
+}
+
+/// Rows that run side by side: registers of `lanes`, the last one not full; but the last few rows one
+/// by one, which is cheaper than lanes that stand idle.
+pub(crate) fn registers(rows: usize, lanes: usize) -> impl Iterator<Item = Range<usize>> {
+    const FEW: usize = 2;
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let first = next;
+        let left = rows - first;
+        next += if left <= FEW { left.min(1) } else { left.min(lanes) };
+        (left > 0).then_some(first..next)
+    })
 }
 
 #[cfg(test)]

@@ -34,7 +34,10 @@ use split::{Source, Split};
 
 use super::family::Family;
 use super::junction::Junction;
-use super::{Answers, Block, Diagnosis, MessageOptions, Number, Options, SamplingOptions, Unfit};
+use super::network::{Contradictions, Network};
+use super::{
+    Answers, Block, Diagnosis, GroupForm, MessageOptions, Number, Options, SamplingOptions, Unfit,
+};
 use crate::model::Model;
 
 /// A compiled split.
@@ -44,6 +47,9 @@ pub(crate) struct Blocks {
     /// `exp(−cost)` of the residual pairs.
     weights: Vec<[[f64; 2]; 2]>,
     family: Family,
+    /// The whole model, to find evidence that contradicts what the forest leaves out.
+    network: Network,
+    contradictions: Contradictions,
     /// The junction tree of the forest draws the samples of the check; made when first needed.
     sampler: OnceLock<Option<Junction>>,
     options: MessageOptions,
@@ -59,10 +65,13 @@ impl Blocks {
     pub(crate) fn compile(model: &Model, options: &Options) -> Result<Blocks, Unfit> {
         let split = Split::new(model)?;
         let family = Family::compile(&split.forest, None, &options.budget)?;
+        let network = Network::new(model, GroupForm::Cardinality)?;
         let residual = split.residual.iter();
         let weights = residual.map(|pair| pair.costs.map(|row| row.map(|cost| (-cost).exp())));
         Ok(Blocks {
             weights: weights.collect(),
+            contradictions: Contradictions::new(&network),
+            network,
             split,
             family,
             sampler: OnceLock::new(),
@@ -106,6 +115,7 @@ impl Blocks {
                 standard_error: None,
             };
         }
+        self.contradictions.mark(&self.network, block, answers);
         let Some(expectations) = &mut answers.expectations else { return };
         let terms = self.split.sources.len();
         let forest = rows.forest_expectations();

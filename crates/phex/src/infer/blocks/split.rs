@@ -134,7 +134,7 @@ impl Split {
         }
         let sets = counted_sets(&exclusive, &parent);
         assign(&exclusive, &sets, &mut relations, &mut leftover, &mut sources);
-        if relations.is_empty() && model.one_of().is_empty() {
+        if relations.is_empty() {
             let words = "it has no hierarchy or exclusions to make exact blocks of";
             return Err(Unfit::Shape(words.to_owned()));
         }

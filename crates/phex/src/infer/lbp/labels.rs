@@ -102,22 +102,10 @@ pub(super) fn message<T: Odds, const L: usize>(
     out
 }
 
-/// What a label says to its larger factors: its odds without what each said.
-#[inline(always)]
-fn cavities<T: Odds, const L: usize>(
-    odds: &Lanes<T, L>,
-    incoming: &[Lanes<T, L>],
-    cavity: &mut [Lanes<T, L>],
-) {
-    for (cavity, incoming) in cavity.iter_mut().zip(incoming) {
-        *cavity = odds.zip(*incoming, |belief, back| within(belief / back, T::WIDE));
-    }
-}
-
 /// Takes in how much a belief changes: its probability, and its odds in proportion, which show what
 /// a probability close to 0 or 1 hides.
 #[inline(always)]
-fn watch_change<T: Odds, const L: usize>(
+pub(super) fn watch_change<T: Odds, const L: usize>(
     state: &mut State<T, L>,
     old: &Lanes<T, L>,
     new: &Lanes<T, L>,
@@ -158,7 +146,7 @@ pub(super) fn visit<T: Odds, const L: usize>(
         if L == 1 {
             return single::visit(layout, state, node, damping, watch);
         }
-        return mild::visit(layout, ratios, state, node, damping, watch);
+        return mild::visit::<T, L, false>(layout, ratios, state, node, damping, watch);
     }
     let odds = hear::<T, L, 4>(layout, state, node, T::EXPONENT, watch);
     let (first, last) = (layout.slots[node], layout.slots[node + 1]);
@@ -180,13 +168,12 @@ pub(super) fn flood<T: Odds, const L: usize>(
     damping: Option<Damping<T>>,
     watch: bool,
 ) {
+    if L == 1 && pairs.ratios.is_some() {
+        return single::flood(layout, state, damping, watch);
+    }
     for node in 0..layout.nodes() {
         if let Some(ratios) = pairs.ratios {
-            if L == 1 {
-                single::flood(layout, state, node, damping, watch);
-            } else {
-                mild::flood(layout, ratios, state, node, damping, watch);
-            }
+            mild::visit::<T, L, true>(layout, ratios, state, node, damping, watch);
             continue;
         }
         let odds = hear::<T, L, 4>(layout, state, node, T::EXPONENT, watch);
@@ -199,7 +186,6 @@ pub(super) fn flood<T: Odds, const L: usize>(
         }
     }
     std::mem::swap(&mut state.messages, &mut state.next);
-    std::mem::swap(&mut state.flat, &mut state.flat_next);
 }
 
 /// The belief of a label from the newest that it was told, which it says to its larger factors.
@@ -217,24 +203,25 @@ pub(super) fn hear<T: Odds, const L: usize, const SAFE: usize>(
     let messages = &state.messages[first..last];
     let scaled = belief::<T, L, SAFE>(&state.own[node], messages, incoming);
     let odds = scaled.odds(exponent);
-    conclude(layout, state, node, odds, watch);
-    odds
-}
-
-/// Keeps a belief, and says it to the larger factors.
-#[inline(always)]
-pub(super) fn conclude<T: Odds, const L: usize>(
-    layout: &Layout,
-    state: &mut State<T, L>,
-    node: usize,
-    odds: Lanes<T, L>,
-    watch: bool,
-) {
     if watch {
         let old = state.belief[node];
         watch_change(state, &old, &odds);
     }
     state.belief[node] = odds;
+    tell_factors(layout, state, node, odds);
+    odds
+}
+
+/// What a label says to its larger factors: its odds without what each said.
+#[inline(always)]
+pub(super) fn tell_factors<T: Odds, const L: usize>(
+    layout: &Layout,
+    state: &mut State<T, L>,
+    node: usize,
+    odds: Lanes<T, L>,
+) {
     let ports = layout.ports[node]..layout.ports[node + 1];
-    cavities(&odds, &state.incoming[ports.clone()], &mut state.cavity[ports]);
+    for (cavity, incoming) in state.cavity[ports.clone()].iter_mut().zip(&state.incoming[ports]) {
+        *cavity = odds.zip(*incoming, |belief, back| within(belief / back, T::WIDE));
+    }
 }

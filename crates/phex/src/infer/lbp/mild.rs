@@ -67,39 +67,9 @@ fn one<T: Odds, const L: usize>(
     out
 }
 
-/// One label, in place.
+/// One label: its belief, then its messages, in place or into the other buffer.
 #[inline(always)]
-pub(super) fn visit<T: Odds, const L: usize>(
-    layout: &Layout,
-    ratios: &[T],
-    state: &mut State<T, L>,
-    node: usize,
-    damping: Option<Damping<T>>,
-    watch: bool,
-) {
-    let odds = hear::<T, L, 8>(layout, state, node, T::MILD_EXPONENT, watch);
-    let (first, last) = (layout.slots[node], layout.slots[node + 1]);
-    let mut slot = first;
-    for (ratios, reverse) in
-        ratios[first..last].chunks_exact(2).zip(layout.reverse[first..last].chunks_exact(2))
-    {
-        let back = [state.messages[slot], state.messages[slot + 1]];
-        let [i, j] = [reverse[0] as usize, reverse[1] as usize];
-        let before = [&state.messages[i], &state.messages[j]];
-        let fresh = two([ratios[0], ratios[1]], &odds, [&back[0], &back[1]], before, damping);
-        [state.messages[i], state.messages[j]] = fresh;
-        slot += 2;
-    }
-    if slot < last {
-        let other = layout.reverse[slot] as usize;
-        let (back, before) = (&state.messages[slot], &state.messages[other]);
-        state.messages[other] = one(ratios[slot], &odds, back, before, damping);
-    }
-}
-
-/// One label, into the other buffer.
-#[inline(always)]
-pub(super) fn flood<T: Odds, const L: usize>(
+pub(super) fn visit<T: Odds, const L: usize, const FLOOD: bool>(
     layout: &Layout,
     ratios: &[T],
     state: &mut State<T, L>,
@@ -117,12 +87,15 @@ pub(super) fn flood<T: Odds, const L: usize>(
         let [i, j] = [reverse[0] as usize, reverse[1] as usize];
         let before = [&state.messages[i], &state.messages[j]];
         let fresh = two([ratios[0], ratios[1]], &odds, back, before, damping);
-        [state.next[i], state.next[j]] = fresh;
+        let target = if FLOOD { &mut state.next } else { &mut state.messages };
+        [target[i], target[j]] = fresh;
         slot += 2;
     }
     if slot < last {
         let other = layout.reverse[slot] as usize;
         let (back, before) = (&state.messages[slot], &state.messages[other]);
-        state.next[other] = one(ratios[slot], &odds, back, before, damping);
+        let fresh = one(ratios[slot], &odds, back, before, damping);
+        let target = if FLOOD { &mut state.next } else { &mut state.messages };
+        target[other] = fresh;
     }
 }

@@ -12,9 +12,9 @@
 
 use super::Compiled;
 use super::groups::rest;
-use super::labels::belief;
+use super::labels::{belief, tell_factors};
 use super::layout::{Member, Weights};
-use super::number::{Odds, within};
+use super::number::Odds;
 use super::state::{State, TILE};
 use crate::infer::lanes::Lanes;
 use crate::infer::network::Place;
@@ -49,7 +49,7 @@ impl Compiled {
         for node in 0..layout.nodes() {
             let slots = layout.slots[node]..layout.slots[node + 1];
             let ports = layout.ports[node]..layout.ports[node + 1];
-            let incoming = &state.incoming[ports.clone()];
+            let incoming = &state.incoming[ports];
             let scaled = belief::<T, L, 4>(&state.own[node], &state.messages[slots], incoming);
             let odds = scaled.odds(T::EXPONENT);
             for lane in 0..L {
@@ -60,24 +60,24 @@ impl Compiled {
                 product.times(lane, mantissa, exponent);
             }
             state.belief[node] = odds;
-            state.probability[node] = odds.map(|odds| odds / (T::ONE + odds));
-            let cavities = state.cavity[ports].iter_mut().zip(incoming);
-            cavities.for_each(|(cavity, incoming)| {
-                *cavity = odds.zip(*incoming, |belief, back| within(belief / back, T::WIDE));
-            });
+            state.improbability[node] = odds.map(|odds| T::ONE / (T::ONE + odds));
+            state.probability[node] = odds * state.improbability[node];
+            tell_factors(layout, state, node, odds);
         }
         for &[at_a, at_b] in &layout.pair_slots {
             let (a, b) = (layout.owner[at_a as usize], layout.owner[at_b as usize]);
-            let (odds_a, odds_b) = (&state.belief[a as usize], &state.belief[b as usize]);
+            let (on_a, off_a) = (&state.probability[a as usize], &state.improbability[a as usize]);
+            let (on_b, off_b) = (&state.probability[b as usize], &state.improbability[b as usize]);
             let (to_a, to_b) = (&state.messages[at_a as usize], &state.messages[at_b as usize]);
             let weights = &weights[at_a as usize];
             for lane in 0..L {
-                let a = Cavity::new(odds_a.0[lane], to_a.0[lane]);
-                let b = Cavity::new(odds_b.0[lane], to_b.0[lane]);
-                let [_, _, _, sum] = joint(weights, &a, &b);
+                // (1, C) / (1 + B) with C = B / ρ: the sum is Z_f / (Z_a Z_b).
+                let a = Cavity { on: on_a.0[lane] / to_a.0[lane], off: off_a.0[lane] };
+                let b = Cavity { on: on_b.0[lane] / to_b.0[lane], off: off_b.0[lane] };
+                let (_, sum) = joint(weights, &a, &b);
                 let least = T::ONE / T::WIDE;
                 let sum = if sum > least { sum } else { least };
-                product.times(lane, sum * a.ratio * b.ratio, T::ZERO);
+                product.times(lane, sum, T::ZERO);
             }
         }
         for group in 0..self.network.groups.len() {
@@ -263,7 +263,7 @@ impl Compiled {
                     Cavity::new(odds, state.messages[slot as usize].0[lane].to_f64())
                 });
                 let slot = self.layout.pair_slots[pair][0] as usize;
-                let [both, _, _, sum] = joint(&weights[slot].map(Scalar::to_f64), &a, &b);
+                let (both, sum) = joint(&weights[slot].map(Scalar::to_f64), &a, &b);
                 both / sum
             }
             Place::Link(link, s) => {
@@ -296,12 +296,10 @@ impl Compiled {
     }
 }
 
-/// A label without one of its messages.
+/// A label without one of its messages: weights of on and off, in proportion.
 struct Cavity<T> {
     on: T,
     off: T,
-    /// `(1 + C) / (1 + B)`.
-    ratio: T,
 }
 
 impl<T: Scalar> Cavity<T> {
@@ -309,16 +307,16 @@ impl<T: Scalar> Cavity<T> {
     fn new(belief: T, message: T) -> Cavity<T> {
         let cavity = belief / message;
         let off = T::ONE / (T::ONE + cavity);
-        Cavity { on: cavity * off, off, ratio: (T::ONE + cavity) / (T::ONE + belief) }
+        Cavity { on: cavity * off, off }
     }
 }
 
-/// Both on, only the second, only the first, and the sum over all four states.
+/// The weight of both on, and of all four states.
 #[inline(always)]
-fn joint<T: Scalar>(weights: &Weights<T>, a: &Cavity<T>, b: &Cavity<T>) -> [T; 4] {
+fn joint<T: Scalar>(weights: &Weights<T>, a: &Cavity<T>, b: &Cavity<T>) -> (T, T) {
     let [b_alone, both, none, a_alone] = *weights;
     let both = both * a.on * b.on;
     let (b_alone, a_alone) = (b_alone * a.off * b.on, a_alone * a.on * b.off);
     let none = none * a.off * b.off;
-    [both, b_alone, a_alone, (both + none) + (b_alone + a_alone)]
+    (both, (both + none) + (b_alone + a_alone))
 }

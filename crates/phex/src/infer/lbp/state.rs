@@ -16,8 +16,9 @@ pub(super) struct State<T, const L: usize> {
     pub(super) own: Vec<Scaled<T, L>>,
     /// The odds of each binary node when it was last visited.
     pub(super) belief: Vec<Lanes<T, L>>,
-    /// The probability of each binary node, once it has settled.
+    /// The probability of each binary node to be on, and to be off, once it has settled.
     pub(super) probability: Vec<Lanes<T, L>>,
+    pub(super) improbability: Vec<Lanes<T, L>>,
     /// Messages over pairs, at the slot where they arrive.
     pub(super) messages: Vec<Lanes<T, L>>,
     /// Those of the next iteration, for flooding.
@@ -27,6 +28,11 @@ pub(super) struct State<T, const L: usize> {
     pub(super) flat: Vec<T>,
     pub(super) flat_next: Vec<T>,
     pub(super) flat_ratios: Vec<T>,
+    /// Likewise the mantissa and exponent of own odds and the belief of each node, and room for that
+    /// belief at each of its slots.
+    pub(super) flat_own: Vec<[T; 2]>,
+    pub(super) flat_belief: Vec<T>,
+    pub(super) flat_spread: Vec<T>,
     /// What larger factors say to each port.
     pub(super) incoming: Vec<Lanes<T, L>>,
     /// What each port says to its factor.
@@ -77,6 +83,7 @@ impl<T: Odds, const L: usize> State<T, L> {
     ) -> State<T, L> {
         let ratios = ratios.filter(|_| L == 1);
         let places = ratios.map_or(0, |_| layout.flat.reverse.len() + 1);
+        let flat_nodes = ratios.map_or(0, |_| layout.nodes());
         let mut flat_ratios = vec![T::ZERO; places];
         if let Some(ratios) = ratios {
             let all = ratios.iter().zip(&layout.flat.place);
@@ -95,11 +102,15 @@ impl<T: Odds, const L: usize> State<T, L> {
             own: vec![Scaled::ONE; nodes],
             belief: vec![one; nodes],
             probability: vec![one; nodes],
+            improbability: vec![one; nodes],
             messages: vec![one; slots],
             next: if flooding { vec![one; slots] } else { Vec::new() },
             flat: vec![T::ONE; places],
             flat_next: vec![T::ONE; places],
             flat_ratios,
+            flat_own: vec![[T::ONE; 2]; flat_nodes],
+            flat_belief: vec![T::ONE; flat_nodes],
+            flat_spread: vec![T::ONE; places],
             incoming: vec![one; ports],
             cavity: vec![one; ports],
             group_own: sizes.iter().map(|&k| vec![Scaled::ONE; k]).collect(),
@@ -228,6 +239,10 @@ impl<T: Odds, const L: usize> State<T, L> {
         }
         let ones = [&mut self.messages, &mut self.incoming, &mut self.cavity, &mut self.belief];
         ones.into_iter().for_each(|all| all.iter_mut().for_each(|one| forget(one, fresh)));
+        for (flat, own) in self.flat_own.iter_mut().zip(&self.own) {
+            *flat = [own.mantissa.0[0], own.exponent.0[0]];
+        }
+        self.flat_belief.fill(T::ONE);
         self.flat.fill(T::ONE);
         self.flat_next.fill(T::ONE);
         let wide = self.part_in.iter_mut().chain(&mut self.part_cavity);

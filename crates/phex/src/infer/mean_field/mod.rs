@@ -19,9 +19,12 @@
 mod ascent;
 mod energy;
 
+use std::ops::Range;
+
 use ascent::Ascent;
 use energy::Energy;
 
+use super::lanes::registers;
 use super::network::{Frame, Live, Network, Place, Support};
 use super::{
     Answers, Block, Diagnosis, GroupForm, MessageOptions, NO_BOUND, Number, Options, Unfit,
@@ -30,9 +33,6 @@ use crate::model::Model;
 
 /// Rows side by side.
 const LANES: usize = 8;
-
-/// Up to this many rows are run one by one: cheaper than lanes that stand idle.
-const FEW: usize = 2;
 
 /// Costs from which the second ascent starts from states that do not pay them.
 const STRONG: f64 = 3.0;
@@ -78,45 +78,27 @@ impl MeanField {
     }
 
     pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
-        let mut row = 0;
-        while row < block.rows() {
-            let left = block.rows() - row;
-            if left <= FEW {
-                self.run_rows::<T, 1>(block, row, 1, answers);
-                row += 1;
-            } else {
-                self.run_rows::<T, LANES>(block, row, left.min(LANES), answers);
-                row += LANES;
+        for rows in registers(block.rows(), LANES) {
+            match rows.len() {
+                1 => self.run_rows::<T, 1>(block, rows, answers),
+                _ => self.run_rows::<T, LANES>(block, rows, answers),
             }
         }
     }
 
-    /// Runs rows `first..first + count`; lanes beyond repeat the last.
+    /// Runs some rows; lanes beyond repeat the last.
     fn run_rows<T: Number, const L: usize>(
         &self,
         block: &Block<'_, T>,
-        first: usize,
-        count: usize,
+        rows: Range<usize>,
         answers: &mut Answers<'_, T>,
     ) {
         let mut ascent = Ascent::<L>::new(&self.energy, self.frame.states());
-        let mut live = Live::default();
-        let mut possible = [true; L];
-        let mut weights = vec![0.0; self.frame.states()];
-        for lane in 0..L {
-            let row = first + lane.min(count - 1);
-            self.frame.weigh(&self.network, block, row, &mut weights);
-            possible[lane] = self.support.start(&weights, &mut live);
-            for (state, &weight) in weights.iter().enumerate() {
-                let out = possible[lane] && !live.state[state];
-                let weight = if out { f64::NEG_INFINITY } else { weight };
-                ascent.weights[state].0[lane] = weight;
-            }
-        }
+        let possible =
+            self.support.weigh(&self.network, &self.frame, block, &rows, &mut ascent.weights);
         ascent.start_at_scores(&self.frame);
         let found = self.climb_twice(&ascent);
-        for lane in 0..count {
-            let row = first + lane;
+        for (lane, row) in rows.enumerate() {
             self.write(&found, lane, row, answers);
             if !possible[lane] {
                 answers.log_partition[row] = f64::NEG_INFINITY;

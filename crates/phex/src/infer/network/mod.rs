@@ -14,11 +14,13 @@
 //! Building costs O(relations); with [`GroupForm::Pairs`], exclusion groups cost k² pairs.
 
 mod build;
+mod contradiction;
 mod frame;
 mod support;
 #[cfg(all(test, feature = "testkit"))]
 mod tests;
 
+pub(crate) use contradiction::Contradictions;
 pub(crate) use frame::Frame;
 pub(crate) use support::{Live, Support};
 

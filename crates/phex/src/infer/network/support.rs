@@ -5,7 +5,11 @@
 //! with the evidence; on trees the converse holds too. State `j` of a node dies when the live states
 //! of a neighbour that forbid it are as many as its live states: O(forbidden cells) a visit.
 
+use std::ops::Range;
+
 use super::{Frame, Network};
+use crate::infer::lanes::Lanes;
+use crate::infer::{Block, Number};
 
 /// Forbidden cells between two nodes.
 #[derive(Debug, Clone)]
@@ -107,6 +111,34 @@ impl Support {
     /// The forbidden cells between two nodes: pairs of states.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.edges.iter().flat_map(|edge| edge.cells[1].iter().copied())
+    }
+
+    /// The log-weights of all states of some rows, lane after lane, those that cannot be `−∞`; lanes
+    /// beyond repeat the last row. Answers which rows have a state at all: the others weigh nothing, and
+    /// are to be overwritten.
+    pub(crate) fn weigh<T: Number, const L: usize>(
+        &self,
+        network: &Network,
+        frame: &Frame,
+        block: &Block<'_, T>,
+        rows: &Range<usize>,
+        out: &mut [Lanes<f64, L>],
+    ) -> [bool; L] {
+        let mut weights = vec![0.0; frame.states()];
+        let mut live = Live::default();
+        let mut possible = [true; L];
+        for (lane, possible) in possible.iter_mut().enumerate() {
+            frame.weigh(network, block, (rows.start + lane).min(rows.end - 1), &mut weights);
+            *possible = self.start(&weights, &mut live);
+            for ((out, &weight), &live) in out.iter_mut().zip(&weights).zip(&live.state) {
+                out.0[lane] = match (*possible, live) {
+                    (true, true) => weight,
+                    (true, false) => f64::NEG_INFINITY,
+                    (false, _) => 0.0,
+                };
+            }
+        }
+        possible
     }
 
     /// The states that `weights` leave, and what follows from them; `false` when nothing is left of

@@ -19,18 +19,18 @@ mod math;
 mod messages;
 mod trees;
 
+use std::ops::Range;
+
 use edges::Edges;
 use messages::{Messages, Stride, sweep};
 
-use super::network::{Frame, Live, Network, Place, Support};
+use super::lanes::registers;
+use super::network::{Frame, Network, Place, Support};
 use super::{Answers, Block, Diagnosis, GroupForm, MessageOptions, Number, Options, Unfit};
 use crate::model::Model;
 
 /// Rows side by side.
 const LANES: usize = 8;
-
-/// Up to this many rows are run one by one: cheaper than lanes that stand idle.
-const FEW: usize = 2;
 
 /// Sweeps after which the bound is first looked at, and again each time they have doubled: rows whose
 /// bound hardly changed since then are done, for it settles long before the beliefs where relations are
@@ -75,51 +75,27 @@ impl Trw {
     }
 
     pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
-        let mut row = 0;
-        while row < block.rows() {
-            let left = block.rows() - row;
-            if left <= FEW {
-                self.run_rows::<T, 1>(block, row, 1, answers);
-                row += 1;
-            } else {
-                self.run_rows::<T, LANES>(block, row, left.min(LANES), answers);
-                row += LANES;
+        for rows in registers(block.rows(), LANES) {
+            match rows.len() {
+                1 => self.run_rows::<T, 1>(block, rows, answers),
+                _ => self.run_rows::<T, LANES>(block, rows, answers),
             }
         }
     }
 
-    /// Runs rows `first..first + count`; lanes beyond repeat the last.
+    /// Runs some rows; lanes beyond repeat the last.
     fn run_rows<T: Number, const L: usize>(
         &self,
         block: &Block<'_, T>,
-        first: usize,
-        count: usize,
+        rows: Range<usize>,
         answers: &mut Answers<'_, T>,
     ) {
         let frame = &self.edges.frame;
         let mut messages = Messages::<L>::new(&self.edges);
-        let mut possible = [true; L];
-        let mut weights = vec![0.0; frame.states()];
-        let mut live = Live::default();
-        for lane in 0..L {
-            let row = first + lane.min(count - 1);
-            frame.weigh(&self.network, block, row, &mut weights);
-            possible[lane] = self.support.start(&weights, &mut live);
-            for (state, &weight) in weights.iter().enumerate() {
-                // A row that is lost runs on with scores of 0, and is overwritten.
-                let weight = if !possible[lane] {
-                    0.0
-                } else if live.state[state] {
-                    weight
-                } else {
-                    f64::NEG_INFINITY
-                };
-                messages.weights[state].0[lane] = weight;
-            }
-        }
+        let possible =
+            self.support.weigh(&self.network, frame, block, &rows, &mut messages.weights);
         let (bound, diagnosis) = self.pass(&mut messages, possible);
-        for lane in 0..count {
-            let row = first + lane;
+        for (lane, row) in rows.enumerate() {
             self.write(&messages, lane, row, answers);
             answers.diagnosis[row] = diagnosis[lane];
             answers.log_partition[row] = bound[lane] + self.network.constant;
