@@ -34,7 +34,7 @@ use split::{Source, Split};
 
 use super::family::Family;
 use super::junction::Junction;
-use super::network::{Contradictions, Network};
+use super::network::{Implied, Network};
 use super::{
     Answers, Block, Diagnosis, GroupForm, MessageOptions, Number, Options, SamplingOptions, Unfit,
 };
@@ -49,7 +49,7 @@ pub(crate) struct Blocks {
     family: Family,
     /// The whole model, to find evidence that contradicts what the forest leaves out.
     network: Network,
-    contradictions: Contradictions,
+    implied: Implied,
     /// The junction tree of the forest draws the samples of the check; made when first needed.
     sampler: OnceLock<Option<Junction>>,
     options: MessageOptions,
@@ -70,7 +70,7 @@ impl Blocks {
         let weights = residual.map(|pair| pair.costs.map(|row| row.map(|cost| (-cost).exp())));
         Ok(Blocks {
             weights: weights.collect(),
-            contradictions: Contradictions::new(&network),
+            implied: Implied::new(&network),
             network,
             split,
             family,
@@ -115,7 +115,7 @@ impl Blocks {
                 standard_error: None,
             };
         }
-        self.contradictions.mark(&self.network, block, answers);
+        self.implied.mark(&self.network, block, answers);
         let Some(expectations) = &mut answers.expectations else { return };
         let terms = self.split.sources.len();
         let forest = rows.forest_expectations();

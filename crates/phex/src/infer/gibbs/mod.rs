@@ -20,7 +20,6 @@
 //! have equal answers, whatever block or thread they are in. State and fields are singles whatever the
 //! scores are; sums are doubles.
 
-mod evidence;
 mod quadratic;
 mod random;
 mod row;
@@ -28,14 +27,13 @@ mod sweep;
 mod tally;
 mod temper;
 
-use self::evidence::Implications;
 use self::quadratic::Quadratic;
 use self::random::{Random, mix};
 use self::row::Row;
 use self::sweep::{Replica, Vector, count_states, same, sweep};
 use self::tally::Tally;
 use self::temper::Ladder;
-use super::network::{Network, Place};
+use super::network::{Implied, Network, Place};
 use super::{Answers, Block, Diagnosis, Number, Options, SamplingOptions, Scalar, Unfit};
 use crate::model::Model;
 
@@ -49,7 +47,7 @@ const COOLING: f32 = 0.5;
 pub(crate) struct Gibbs {
     network: Network,
     form: Quadratic,
-    implications: Implications,
+    implied: Implied,
     /// The labels that are in no one-of group.
     binary: Vec<usize>,
     /// The pairs of labels whose joint state relations ask for, sorted.
@@ -72,7 +70,7 @@ impl Gibbs {
         }
         let mut gibbs = Gibbs {
             form: Quadratic::new(&network),
-            implications: Implications::new(&network),
+            implied: Implied::new(&network),
             binary: network.binary().collect(),
             pairs: Vec::new(),
             sampling,
@@ -122,9 +120,8 @@ impl Gibbs {
         let mut run = Run::new(self, answers.expectations.is_some());
         let n = self.network.labels;
         for row in 0..block.rows() {
-            let one_of = (self.network.groups.as_slice(), self.binary.as_slice());
-            let place = (block, row);
-            let possible = run.row.read(&self.form, &self.implications, one_of, place, self.seed);
+            let (model, place) = ((&self.network, &self.implied), (block, row));
+            let possible = run.row.read(&self.form, model, &self.binary, place, self.seed);
             let marginals = &mut answers.marginals[row * n..(row + 1) * n];
             if !possible {
                 answers.log_partition[row] = f64::NEG_INFINITY;

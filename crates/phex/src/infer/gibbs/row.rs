@@ -2,10 +2,10 @@
 //! and what is left to sample; and the states in which its chains start.
 
 use super::LANES;
-use super::evidence::Implications;
 use super::quadratic::Quadratic;
 use super::random::{Random, mix};
 use super::sweep::{Replica, same, sigmoid};
+use crate::infer::network::{Implied, Network};
 use crate::infer::{Block, Evidence, Number};
 
 /// What a hard relation costs beyond the largest score and the largest soft cost, in nats: e⁻⁴⁰ is 4e-18.
@@ -35,8 +35,8 @@ impl Row {
     pub(super) fn read<T: Number>(
         &mut self,
         form: &Quadratic,
-        implications: &Implications,
-        (one_of, binary): (&[Vec<usize>], &[usize]),
+        (network, implied): (&Network, &Implied),
+        binary: &[usize],
         (block, row): (&Block<'_, T>, usize),
         seed: u64,
     ) -> bool {
@@ -48,14 +48,14 @@ impl Row {
             self.seed = mix(self.seed ^ score.to_f64().to_bits());
             self.seed = self.seed.wrapping_add(*known as u64);
         }
-        if !implications.settle(&mut self.known) {
+        if !implied.settle(network, block, row, &mut self.known) {
             return false;
         }
         self.free.clear();
         let unknown = |label: &&usize| self.known[**label] == Evidence::Unknown;
         self.free.extend(binary.iter().filter(unknown).map(|&label| label as u32));
         self.groups.clear();
-        for labels in one_of {
+        for labels in &network.groups {
             let left: Vec<u32> = labels.iter().filter(unknown).map(|&label| label as u32).collect();
             if !left.is_empty() {
                 self.groups.push(left);

@@ -27,7 +27,7 @@ use number::Odds;
 use residual::PortFactor;
 use state::State;
 
-use super::network::{Contradictions, Network};
+use super::network::{Implied, Network};
 use super::pool::Pool;
 use super::{Answers, Block, MessageOptions, Number, Options, Schedule, Unfit};
 use crate::model::Model;
@@ -53,7 +53,7 @@ pub(crate) struct Lbp {
     /// Weights of pairs in single precision, unless they are too strong for it.
     single: Option<PairWeights<f32, 16>>,
     double: PairWeights<f64, 8>,
-    contradictions: Contradictions,
+    implied: Implied,
     options: MessageOptions,
 }
 
@@ -95,7 +95,7 @@ impl Lbp {
     /// Lays a model out.
     pub(crate) fn compile(model: &Model, options: &Options) -> Result<Lbp, Unfit> {
         let mut network = Network::new(model, options.messages.groups)?;
-        let contradictions = Contradictions::new(&network);
+        let implied = Implied::new(&network);
         network.fill_tables(DENSE);
         network.symmetrise();
         let layout = Layout::new(&network)?;
@@ -114,7 +114,7 @@ impl Lbp {
         let port_factor = Vec::new();
         let mut compiled = Compiled { network, layout, link_weights, table_weights, port_factor };
         compiled.port_factor = PortFactor::of_ports(&compiled);
-        Ok(Lbp { compiled, single, double, contradictions, options: options.messages })
+        Ok(Lbp { compiled, single, double, implied, options: options.messages })
     }
 
     /// Operations a row: for all the iterations, though most rows need fewer.
@@ -147,6 +147,6 @@ impl Lbp {
             _ if few => self.run_lanes(double.pairs(), &double.one, block, answers),
             _ => self.run_lanes(double.pairs(), &double.many, block, answers),
         }
-        self.contradictions.mark(&self.compiled.network, block, answers);
+        self.implied.mark(&self.compiled.network, block, answers);
     }
 }

@@ -14,14 +14,14 @@
 //! Building costs O(relations); with [`GroupForm::Pairs`], exclusion groups cost k² pairs.
 
 mod build;
-mod contradiction;
 mod frame;
+mod implied;
 mod support;
 #[cfg(all(test, feature = "testkit"))]
 mod tests;
 
-pub(crate) use contradiction::Contradictions;
 pub(crate) use frame::Frame;
+pub(crate) use implied::Implied;
 pub(crate) use support::{Live, Support};
 
 use super::{GroupForm, Scalar};
