@@ -97,6 +97,26 @@ pub enum Error {
         /// The label.
         label: String,
     },
+    /// There is not a weight for each row.
+    #[error("there are {found} weights for {expected} rows")]
+    Weights {
+        /// The rows.
+        expected: usize,
+        /// The weights.
+        found: usize,
+    },
+    /// A strength that was computed is out of range.
+    #[error("a relation cannot have this strength: {message}")]
+    Strength {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// No strength of the graph can be learned.
+    #[error("no strength can be learned: {reason}")]
+    NothingToLearn {
+        /// Why, and what to do.
+        reason: &'static str,
+    },
 }
 
 fn refusals(refused: &[Refusal]) -> String {

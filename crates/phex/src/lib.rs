@@ -25,6 +25,7 @@ pub mod anneal;
 mod error;
 pub mod graph;
 pub mod infer;
+pub mod learn;
 pub mod model;
 #[cfg(feature = "testkit")]
 pub mod testkit;

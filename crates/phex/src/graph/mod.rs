@@ -15,6 +15,7 @@ pub mod document;
 mod frozen;
 mod label;
 mod relation;
+mod restrength;
 mod strength;
 mod topology;
 
@@ -25,5 +26,6 @@ pub use label::{Label, LabelId, Place};
 pub use relation::{
     Defaults, Exclusion, ExclusionRule, Hierarchy, OneOf, RuleDeclaration, Semantics,
 };
+pub use restrength::RelationKind;
 pub use strength::Strength;
 pub use topology::Topology;

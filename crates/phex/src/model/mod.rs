@@ -194,6 +194,19 @@ impl Model {
         if self.dense.is_some() { 2 * self.len() + 1 } else { self.relations.len() }
     }
 
+    /// How often a state violates each term.
+    ///
+    /// # Panics
+    /// When the state does not have an entry for each label.
+    pub fn violations(&self, state: &[bool]) -> Vec<f64> {
+        assert_eq!(state.len(), self.len(), "an entry for each label");
+        if let Some(dense) = &self.dense {
+            return dense.violations(state);
+        }
+        let on = |id: LabelId| state[id.index()];
+        self.relations.iter().map(|relation| relation.violations(on)).collect()
+    }
+
     /// Whether no relation is soft.
     pub fn is_hard(&self) -> bool {
         let hard = |cost: f64| cost == f64::INFINITY || cost == 0.0;

@@ -1,0 +1,312 @@
+//! Learning: the loss of rows whose labels are partly known, and its gradient.
+//!
+//! Labels in training data are on, off or unknown ([`Evidence`]). Two losses:
+//!
+//! - [`Loss::Joint`]: `−log p(everything observed)`, one term a row. It never counts an implied
+//!   label twice.
+//! - [`Loss::Marginal`]: `−Σ_t log p(x_t = observed)`, the paper's sum of single-label terms. It
+//!   stays finite where observed labels contradict each other.
+//!
+//! Both gradients are clamped minus free, by any engine:
+//! `∂ log p(o)/∂ℓᵢ = E[xᵢ | o] − E[xᵢ]` and `∂ log p(o)/∂w_r = E[v_r] − E[v_r | o]`.
+//!
+//! Cost of a row: a free pass; `joint` adds a clamped pass, and none where every label is known;
+//! `marginal` with `m` observed labels adds `min(m, 2)` passes by exact engines ([`marginal`]'s
+//! header says how) and `m` by the others.
+
+mod joint;
+mod marginal;
+mod strengths;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::infer::{Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
+
+pub use strengths::{Strengths, Tie};
+
+/// Which probability of the observed labels a row is charged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// The log-probability of everything observed.
+    #[default]
+    Joint,
+    /// The sum of the log-probabilities of each observed label: the paper's.
+    Marginal,
+}
+
+impl Loss {
+    /// The name used on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Loss::Joint => "joint",
+            Loss::Marginal => "marginal",
+        }
+    }
+}
+
+/// What to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Objective {
+    /// Which loss.
+    pub loss: Loss,
+    /// Whether the gradient with respect to the costs of relations is wanted too.
+    pub costs: bool,
+}
+
+/// Losses and gradients of a block of rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gradients<T> {
+    /// The loss of each row, before weights. NaN by engines that know no log Z (`gibbs` with
+    /// [`Loss::Joint`]); 0 where nothing is observed.
+    pub losses: Vec<f64>,
+    /// The derivative of the weighted sum of losses by each logit: rows × labels.
+    pub logits: Vec<T>,
+    /// Its derivative by the cost `w` of each term of the model, in the order of
+    /// [`Model::relations`](crate::model::Model::relations) (of a `Pair`: by the cost of both on);
+    /// 0 for hard relations. When asked for.
+    pub costs: Option<Vec<f64>>,
+    /// The probability of each label before its labels are seen: rows × labels. Zeros in rows of
+    /// which nothing is observed.
+    pub marginals: Vec<T>,
+    /// What became of each row. [`RowStatus::Impossible`]: hard relations do not allow what is
+    /// observed; the row has an infinite loss and a gradient of zero.
+    pub status: Vec<RowStatus>,
+}
+
+impl<T> Gradients<T> {
+    /// The weighted sum of the losses of rows that have one.
+    pub fn total(&self, weights: Option<&[f64]>) -> f64 {
+        let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
+        let rows = self.losses.iter().enumerate().filter(|(_, loss)| loss.is_finite());
+        rows.map(|(row, loss)| weight(row) * loss).sum()
+    }
+}
+
+/// The loss and the gradient of a block of rows whose evidence is what was observed.
+///
+/// `weights` multiply the rows' losses; a row of weight 0 costs nothing.
+///
+/// ```
+/// use phex::graph::GraphBuilder;
+/// use phex::infer::{Block, Engine, Evidence::{On, Unknown}, Options};
+/// use phex::learn::{Objective, gradients};
+/// use phex::model::Model;
+///
+/// let mut builder = GraphBuilder::new();
+/// builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+/// let engine = Engine::compile(Model::new(&builder.build()?)?, &Options::default())?;
+/// // An animal, of a kind that nobody wrote down.
+/// let block = Block::new(3, &[0.0, 0.0, 0.0]).with_evidence(&[On, Unknown, Unknown]);
+/// let found = gradients(&engine, &block, None, Objective::default())?;
+/// // Of the five legal label sets four have an animal.
+/// assert!((found.losses[0] - (5.0f64 / 4.0).ln()).abs() < 1e-12);
+/// // It pulls at the dog too: a dog is one of the ways to be an animal.
+/// assert!(found.logits[1] < 0.0);
+/// # Ok::<(), phex::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Columns`] and [`Error::BestOnly`] as [`Engine::run`]; [`Error::Weights`] when there is
+/// not a weight for each row.
+pub fn gradients<T: Number>(
+    engine: &Engine,
+    block: &Block<'_, T>,
+    weights: Option<&[f64]>,
+    objective: Objective,
+) -> Result<Gradients<T>, Error> {
+    if let Some(found) = weights.map(<[f64]>::len).filter(|&found| found != block.rows()) {
+        return Err(Error::Weights { expected: block.rows(), found });
+    }
+    let rows: Vec<usize> = (0..block.rows())
+        .filter(|&row| weights.is_none_or(|weights| weights[row] != 0.0))
+        .filter(|&row| known(block, row).is_some_and(is_observed))
+        .collect();
+    // Rows without anything observed need no pass.
+    if rows.len() == block.rows() {
+        return all_observed(engine, block, weights, objective);
+    }
+    let picked = Picked::of(block, rows.iter().map(|&row| (row, None)));
+    let few: Option<Vec<f64>> =
+        weights.map(|weights| rows.iter().map(|&row| weights[row]).collect());
+    let part = all_observed(engine, &picked.block(), few.as_deref(), objective)?;
+    Ok(part.scatter(&rows, block.rows(), block.labels()))
+}
+
+fn all_observed<T: Number>(
+    engine: &Engine,
+    block: &Block<'_, T>,
+    weights: Option<&[f64]>,
+    objective: Objective,
+) -> Result<Gradients<T>, Error> {
+    let free = Block { evidence: None, ..*block };
+    let want = Want { expectations: objective.costs, ..Want::default() };
+    let free = engine.run(&free, want)?;
+    let mut ascent = Ascent::start(engine, &free, objective);
+    match objective.loss {
+        Loss::Joint => joint::add(engine, block, &free, &mut ascent)?,
+        Loss::Marginal => marginal::add(engine, block, &free, &mut ascent)?,
+    }
+    Ok(ascent.finish(free, weights))
+}
+
+/// Gradients of the log-probability while they are gathered.
+struct Ascent {
+    labels: usize,
+    terms: usize,
+    /// `log p(observed)` of each row.
+    log_probability: Vec<f64>,
+    /// Its derivative by each logit.
+    logits: Vec<f64>,
+    /// By each cost: rows × terms, where asked for.
+    costs: Option<Vec<f64>>,
+    status: Vec<RowStatus>,
+}
+
+impl Ascent {
+    fn start<T>(engine: &Engine, free: &Posterior<T>, objective: Objective) -> Ascent {
+        let (rows, labels, terms) = (free.rows(), free.labels, engine.model().terms());
+        Ascent {
+            labels,
+            terms,
+            log_probability: vec![0.0; rows],
+            logits: vec![0.0; rows * labels],
+            costs: objective.costs.then(|| vec![0.0; rows * terms]),
+            status: free.status.clone(),
+        }
+    }
+
+    fn is_answered(&self, row: usize) -> bool {
+        self.status[row] == RowStatus::Answered
+    }
+
+    /// What the row says is impossible.
+    fn refuse(&mut self, row: usize) {
+        self.status[row] = RowStatus::Impossible;
+        self.log_probability[row] = f64::NEG_INFINITY;
+    }
+
+    /// Adds `factor · (to − from)` for the logits, and the opposite for the costs.
+    fn add<T: Number>(&mut self, row: usize, factor: f64, to: Answer<'_, T>, from: Answer<'_, T>) {
+        let logits = &mut self.logits[row * self.labels..(row + 1) * self.labels];
+        for ((out, to), from) in logits.iter_mut().zip(to.marginals).zip(from.marginals) {
+            *out += factor * (to.to_f64() - from.to_f64());
+        }
+        if let (Some(costs), Some(to), Some(from)) =
+            (&mut self.costs, to.expectations, from.expectations)
+        {
+            let costs = &mut costs[row * self.terms..(row + 1) * self.terms];
+            for ((out, to), from) in costs.iter_mut().zip(to).zip(from) {
+                *out -= factor * (to.to_f64() - from.to_f64());
+            }
+        }
+    }
+
+    /// From gradients of the log-probability to those of the weighted loss.
+    fn finish<T: Number>(self, free: Posterior<T>, weights: Option<&[f64]>) -> Gradients<T> {
+        let rows = self.log_probability.len();
+        let weight = |row: usize| match self.status[row] {
+            RowStatus::Answered => weights.map_or(1.0, |weights| weights[row]),
+            _ => 0.0,
+        };
+        // A gradient that is not a number belongs to a row that has no answer.
+        let scaled = |factor: f64, value: f64| if factor == 0.0 { 0.0 } else { -factor * value };
+        let mut logits = Vec::with_capacity(self.logits.len());
+        let mut costs = self.costs.is_some().then(|| vec![0.0; self.terms]);
+        for row in 0..rows {
+            let factor = weight(row);
+            let gradient = &self.logits[row * self.labels..(row + 1) * self.labels];
+            logits.extend(gradient.iter().map(|&value| T::from_f64(scaled(factor, value))));
+            if let (Some(costs), Some(all)) = (&mut costs, &self.costs) {
+                let gradient = &all[row * self.terms..(row + 1) * self.terms];
+                costs.iter_mut().zip(gradient).for_each(|(out, &v)| *out += scaled(factor, v));
+            }
+        }
+        Gradients {
+            losses: self.log_probability.iter().map(|&log| 0.0 - log).collect(),
+            logits,
+            costs,
+            marginals: free.marginals,
+            status: self.status,
+        }
+    }
+}
+
+/// The answer to one row.
+#[derive(Clone, Copy)]
+struct Answer<'a, T> {
+    marginals: &'a [T],
+    expectations: Option<&'a [T]>,
+}
+
+fn answer<T>(posterior: &Posterior<T>, row: usize) -> Answer<'_, T> {
+    let expectations = posterior.expectations.as_deref().map(|all| {
+        let terms = all.len() / posterior.rows();
+        &all[row * terms..(row + 1) * terms]
+    });
+    Answer { marginals: posterior.row(row), expectations }
+}
+
+/// What is known of the labels of a row, where anything may be.
+fn known<'a, T>(block: &Block<'a, T>, row: usize) -> Option<&'a [Evidence]> {
+    block.evidence.map(|all| &all[row * block.labels..(row + 1) * block.labels])
+}
+
+fn is_observed(known: &[Evidence]) -> bool {
+    known.iter().any(|&entry| entry != Evidence::Unknown)
+}
+
+/// Rows of a block, each with its own evidence or with that of one label alone.
+struct Picked<T> {
+    labels: usize,
+    scores: Vec<T>,
+    evidence: Vec<Evidence>,
+}
+
+impl<T: Number> Picked<T> {
+    fn of(
+        block: &Block<'_, T>,
+        rows: impl Iterator<Item = (usize, Option<(usize, Evidence)>)>,
+    ) -> Picked<T> {
+        let labels = block.labels();
+        let mut picked = Picked { labels, scores: Vec::new(), evidence: Vec::new() };
+        for (row, alone) in rows {
+            picked.scores.extend_from_slice(block.row(row));
+            let start = picked.evidence.len();
+            match (alone, known(block, row)) {
+                (None, Some(known)) => picked.evidence.extend_from_slice(known),
+                _ => picked.evidence.resize(start + labels, Evidence::Unknown),
+            }
+            if let Some((label, entry)) = alone {
+                picked.evidence[start + label] = entry;
+            }
+        }
+        picked
+    }
+
+    fn block(&self) -> Block<'_, T> {
+        Block { labels: self.labels, scores: &self.scores, evidence: Some(&self.evidence) }
+    }
+}
+
+impl<T: Number> Gradients<T> {
+    /// The same among `rows` rows, the others of which say nothing.
+    fn scatter(self, at: &[usize], rows: usize, labels: usize) -> Gradients<T> {
+        let mut all = Gradients {
+            losses: vec![0.0; rows],
+            logits: vec![T::from_f64(0.0); rows * labels],
+            costs: self.costs,
+            marginals: vec![T::from_f64(0.0); rows * labels],
+            status: vec![RowStatus::Answered; rows],
+        };
+        for (from, &to) in at.iter().enumerate() {
+            let (source, target) = (from * labels..(from + 1) * labels, to * labels);
+            all.losses[to] = self.losses[from];
+            all.status[to] = self.status[from];
+            all.logits[target..target + labels].copy_from_slice(&self.logits[source.clone()]);
+            all.marginals[target..target + labels].copy_from_slice(&self.marginals[source]);
+        }
+        all
+    }
+}

@@ -1,0 +1,217 @@
+//! Strengths that are learned.
+//!
+//! A few parameters `φ ≥ 0` give the cost of every soft relation; hard relations stay hard. Their
+//! gradient is the sum of the gradients of the relations that they are tied to, plus that of a
+//! prior `λ/2 Σ (φ − given)²`. [`Strengths::step`] projects on `φ ≥ 0`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::graph::{RelationGraph, RelationKind, Semantics, Strength};
+use crate::model::{Model, Relation};
+
+/// Which relations share a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tie {
+    /// All: one factor on the given costs.
+    Scale,
+    /// Those of one kind, hierarchy or exclusion: a factor on the given costs each.
+    #[default]
+    Kind,
+    /// None: a cost for each relation.
+    Relation,
+}
+
+/// The costs of a graph's soft relations as few parameters.
+///
+/// ```
+/// use phex::graph::{GraphBuilder, Strength};
+/// use phex::learn::{Strengths, Tie};
+/// let mut builder = GraphBuilder::new();
+/// builder.hierarchy("dog", "puppy", Some(Strength::W(2.0)));
+/// let mut strengths = Strengths::new(builder.build()?, Tie::Relation)?;
+/// strengths.set(&[1.5]);
+/// assert_eq!(strengths.graph()?.hierarchy()[0].strength, Strength::W(1.5));
+/// # Ok::<(), phex::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Strengths {
+    graph: RelationGraph,
+    tie: Tie,
+    /// The cost that each term was given.
+    given: Vec<f64>,
+    /// The parameter of each term; hard terms have none.
+    parameter: Vec<Option<usize>>,
+    names: Vec<String>,
+    values: Vec<f64>,
+}
+
+impl Strengths {
+    /// The strengths that a graph gives, to start from.
+    ///
+    /// # Errors
+    /// [`Error::NothingToLearn`] when no relation is soft, or when dense semantics do not allow the
+    /// tie; whatever [`Model::new`] says.
+    pub fn new(graph: RelationGraph, tie: Tie) -> Result<Strengths, Error> {
+        let model = Model::new(&graph)?;
+        let terms = terms(&model);
+        if graph.semantics() == Semantics::Dense
+            && (tie == Tie::Relation || (tie == Tie::Kind && model.dense().is_none()))
+        {
+            let reason = "with dense semantics a pair's cost follows from several relations; tie all \
+                          strengths by one scale, or use sparse semantics";
+            return Err(Error::NothingToLearn { reason });
+        }
+        let given: Vec<f64> = terms.iter().map(|(_, cost)| *cost).collect();
+        let mut names: Vec<String> = Vec::new();
+        let mut parameter = Vec::with_capacity(terms.len());
+        let mut values = Vec::new();
+        for (at, &(kind, cost)) in terms.iter().enumerate() {
+            if cost == f64::INFINITY {
+                parameter.push(None);
+                continue;
+            }
+            let (name, start) = match (tie, kind) {
+                (Tie::Scale, _) => (String::from("scale"), 1.0),
+                (Tie::Kind, RelationKind::Hierarchy) => (String::from("hierarchy"), 1.0),
+                (Tie::Kind, RelationKind::Exclusion) => (String::from("exclusion"), 1.0),
+                (Tie::Relation, _) => (term_name(&model, at), cost),
+            };
+            let known = names.iter().position(|known| *known == name);
+            let slot = match known.filter(|_| tie != Tie::Relation) {
+                Some(slot) => slot,
+                None => {
+                    names.push(name);
+                    values.push(start);
+                    names.len() - 1
+                }
+            };
+            parameter.push(Some(slot));
+        }
+        if names.is_empty() {
+            let reason = "every relation is hard; give soft strengths to start from, such as u=1";
+            return Err(Error::NothingToLearn { reason });
+        }
+        Ok(Strengths { graph, tie, given, parameter, names, values })
+    }
+
+    /// What each parameter is: `scale`, `hierarchy`, `exclusion`, or the relation.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The parameters: factors on the given costs, or costs when nothing is tied.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Puts the parameters at these values; negative ones become 0.
+    ///
+    /// # Panics
+    /// When there is not a value for each.
+    pub fn set(&mut self, values: &[f64]) {
+        assert_eq!(values.len(), self.values.len(), "a value for each parameter");
+        self.values = values.iter().map(|value| value.max(0.0)).collect();
+    }
+
+    /// Adds a step to the parameters and keeps them at 0 or above.
+    ///
+    /// # Panics
+    /// When there is not a step for each.
+    pub fn step(&mut self, step: &[f64]) {
+        let moved: Vec<f64> = self.values.iter().zip(step).map(|(value, by)| value + by).collect();
+        self.set(&moved);
+    }
+
+    /// From the gradient by the cost of each term to that by each parameter.
+    ///
+    /// # Panics
+    /// When there is not an entry for each term of the model.
+    pub fn gradient(&self, by_term: &[f64]) -> Vec<f64> {
+        assert_eq!(by_term.len(), self.given.len(), "a derivative for each term");
+        let mut gradient = vec![0.0; self.values.len()];
+        for ((&slot, &given), &by_cost) in self.parameter.iter().zip(&self.given).zip(by_term) {
+            if let Some(slot) = slot {
+                gradient[slot] += if self.tie == Tie::Relation { by_cost } else { given * by_cost };
+            }
+        }
+        gradient
+    }
+
+    /// The prior `weight/2 Σ (φ − given)²` and its gradient.
+    pub fn prior(&self, weight: f64) -> (f64, Vec<f64>) {
+        let away: Vec<f64> =
+            self.values.iter().zip(self.start()).map(|(value, start)| value - start).collect();
+        let loss = 0.5 * weight * away.iter().map(|d| d * d).sum::<f64>();
+        (loss, away.into_iter().map(|d| weight * d).collect())
+    }
+
+    /// The parameters of the given graph.
+    fn start(&self) -> Vec<f64> {
+        let mut start = vec![1.0; self.values.len()];
+        if self.tie == Tie::Relation {
+            for (slot, &given) in self.parameter.iter().zip(&self.given) {
+                if let Some(slot) = *slot {
+                    start[slot] = given;
+                }
+            }
+        }
+        start
+    }
+
+    /// The graph with the strengths as they are now. Untied strengths of a rule are written out as
+    /// exclusions.
+    ///
+    /// # Errors
+    /// [`Error::Strength`] when a parameter is not a number.
+    pub fn graph(&self) -> Result<RelationGraph, Error> {
+        if self.tie == Tie::Relation {
+            let cost =
+                |(slot, given): (&Option<usize>, &f64)| slot.map_or(*given, |at| self.values[at]);
+            let costs: Vec<f64> = self.parameter.iter().zip(&self.given).map(cost).collect();
+            return self.graph.with_costs(&costs);
+        }
+        self.graph.map_strengths(|kind, strength| {
+            if strength.is_hard() {
+                return strength;
+            }
+            let wanted = match (self.tie, kind) {
+                (Tie::Kind, RelationKind::Hierarchy) => "hierarchy",
+                (Tie::Kind, RelationKind::Exclusion) => "exclusion",
+                _ => "scale",
+            };
+            let slot = self.names.iter().position(|name| name == wanted);
+            Strength::W(strength.cost() * slot.map_or(1.0, |slot| self.values[slot]))
+        })
+    }
+}
+
+/// The kind and the cost of each term of a model.
+fn terms(model: &Model) -> Vec<(RelationKind, f64)> {
+    if let Some(dense) = model.dense() {
+        let edges = dense.edge_cost.iter().map(|&cost| (RelationKind::Hierarchy, cost));
+        let families = dense.family_cost.iter().map(|&cost| (RelationKind::Exclusion, cost));
+        return edges.chain(families).collect();
+    }
+    let term = |relation: &Relation| match relation {
+        Relation::Hierarchy { cost, .. } => (RelationKind::Hierarchy, *cost),
+        Relation::Exclusion { cost, .. } | Relation::Group { cost, .. } => {
+            (RelationKind::Exclusion, *cost)
+        }
+        // Graphs have none; its four costs are not one strength.
+        Relation::Pair { .. } => (RelationKind::Exclusion, f64::INFINITY),
+    };
+    model.relations().iter().map(term).collect()
+}
+
+/// A relation in words.
+fn term_name(model: &Model, at: usize) -> String {
+    let Some(relation) = model.relations().get(at) else { return format!("term {at}") };
+    let names: Vec<&str> =
+        relation.labels().iter().map(|id| model.names()[id.index()].as_str()).collect();
+    match relation {
+        Relation::Hierarchy { .. } => format!("{} > {}", names[0], names[1]),
+        _ => names.join(" | "),
+    }
+}
