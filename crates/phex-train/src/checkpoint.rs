@@ -1,0 +1,213 @@
+//! Checkpoints: a run between two steps, in one safetensors file.
+//!
+//! Weights and what optimisers remember are tensors; the place of the run and its history are
+//! metadata. A checkpoint carries a fingerprint of configuration, graph and data, so that a run
+//! never goes on from another one's weights.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use phex_io::{Tensor, TensorData, read_tensors, write_tensors};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::examples::mix;
+use crate::trainer::{Best, EpochRecord, State, Trainer};
+
+const KEY: &str = "phex-checkpoint";
+const VERSION: u32 = 1;
+
+/// A run between two steps.
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    place: Place,
+    tensors: BTreeMap<String, Tensor>,
+}
+
+/// Where a run stands, beside its numbers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Place {
+    version: u32,
+    fingerprint: String,
+    stage: usize,
+    epoch: usize,
+    step: usize,
+    loss_sum: f64,
+    row_sum: f64,
+    optimiser_steps: u64,
+    strength_steps: u64,
+    strength_rows: f64,
+    best: Option<(f64, usize)>,
+    stale: usize,
+    history: Vec<EpochRecord>,
+}
+
+impl Checkpoint {
+    pub(crate) fn of(trainer: &Trainer<'_>) -> Result<Checkpoint, Error> {
+        let state = trainer.state();
+        let mut tensors = BTreeMap::new();
+        let mut narrow = |name: &str, values: &[f32]| {
+            let data = TensorData::F32(values.to_vec());
+            tensors.insert(String::from(name), Tensor { shape: vec![values.len()], data });
+        };
+        narrow("weights", &state.head.weights);
+        narrow("averages", &state.head.averages);
+        narrow("optimiser.first", &state.optimiser.first);
+        narrow("optimiser.second", &state.optimiser.second);
+        narrow("optimiser.average", &state.optimiser.average);
+        if let Some(best) = &state.best {
+            narrow("best.weights", &best.weights);
+            narrow("best.averages", &best.averages);
+        }
+        let mut wide = |name: &str, values: &[f64]| {
+            let data = TensorData::F64(values.to_vec());
+            tensors.insert(String::from(name), Tensor { shape: vec![values.len()], data });
+        };
+        if let Some(learned) = &state.strengths {
+            wide("strengths.values", learned.strengths.values());
+            wide("strengths.gradient", &learned.gradient);
+            wide("strengths.first", &learned.first);
+            wide("strengths.second", &learned.second);
+        }
+        if let Some(best) = &state.best {
+            wide("best.strengths", &best.strengths);
+        }
+        let place = Place {
+            version: VERSION,
+            fingerprint: fingerprint(trainer)?,
+            stage: state.stage,
+            epoch: state.epoch,
+            step: state.step,
+            loss_sum: state.loss_sum,
+            row_sum: state.row_sum,
+            optimiser_steps: state.optimiser.steps,
+            strength_steps: state.strengths.as_ref().map_or(0, |learned| learned.steps),
+            strength_rows: state.strengths.as_ref().map_or(0.0, |learned| learned.rows),
+            best: state.best.as_ref().map(|best| (best.metric, best.epoch)),
+            stale: state.stale,
+            history: state.history.clone(),
+        };
+        Ok(Checkpoint { place, tensors })
+    }
+
+    /// How many epochs are done.
+    pub fn epochs(&self) -> usize {
+        self.place.history.len()
+    }
+
+    /// The epochs that are done.
+    pub fn history(&self) -> &[EpochRecord] {
+        &self.place.history
+    }
+
+    /// Writes it; the file is complete or what it was before.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let place = serde_json::to_string(&self.place).map_err(|error| Error::Model {
+            message: format!("the checkpoint cannot be written as JSON: {error}"),
+        })?;
+        let metadata = BTreeMap::from([(String::from(KEY), place)]);
+        Ok(write_tensors(path, &self.tensors, &metadata)?)
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// When the file is damaged or no checkpoint of this version.
+    pub fn read(path: &Path) -> Result<Checkpoint, Error> {
+        let (tensors, metadata) = read_tensors(path)?;
+        let wrong = |message: String| Error::Model { message: format!("{}: {message}", path.display()) };
+        let place = metadata.get(KEY).ok_or_else(|| wrong(String::from("this is no checkpoint")))?;
+        let place: Place = serde_json::from_str(place).map_err(|error| wrong(error.to_string()))?;
+        if place.version != VERSION {
+            return Err(wrong(format!("version {} is not {VERSION}", place.version)));
+        }
+        Ok(Checkpoint { place, tensors })
+    }
+
+    pub(crate) fn restore(&self, trainer: &Trainer<'_>) -> Result<State, Error> {
+        if self.place.fingerprint != fingerprint(trainer)? {
+            let message = "settings, graph or data differ from those that it was made with";
+            return Err(Error::OtherRun { message: String::from(message) });
+        }
+        let mut state = trainer.fresh_state(self.place.stage)?;
+        self.copy("weights", &mut state.head.weights)?;
+        self.copy("averages", &mut state.head.averages)?;
+        self.copy("optimiser.first", &mut state.optimiser.first)?;
+        self.copy("optimiser.second", &mut state.optimiser.second)?;
+        self.copy("optimiser.average", &mut state.optimiser.average)?;
+        state.optimiser.steps = self.place.optimiser_steps;
+        if let Some(learned) = &mut state.strengths {
+            learned.strengths.set(&self.wide("strengths.values", learned.gradient.len())?);
+            learned.gradient = self.wide("strengths.gradient", learned.gradient.len())?;
+            learned.first = self.wide("strengths.first", learned.first.len())?;
+            learned.second = self.wide("strengths.second", learned.second.len())?;
+            learned.steps = self.place.strength_steps;
+            learned.rows = self.place.strength_rows;
+        }
+        if let Some((metric, epoch)) = self.place.best {
+            let strengths = state.strengths.as_ref().map_or(0, |learned| learned.gradient.len());
+            let mut best = Best {
+                metric,
+                epoch,
+                weights: state.head.weights.clone(),
+                averages: state.head.averages.clone(),
+                strengths: self.wide("best.strengths", strengths)?,
+            };
+            self.copy("best.weights", &mut best.weights)?;
+            self.copy("best.averages", &mut best.averages)?;
+            state.best = Some(best);
+        }
+        let place = &self.place;
+        (state.stage, state.epoch, state.step) = (place.stage, place.epoch, place.step);
+        (state.loss_sum, state.row_sum, state.stale) = (place.loss_sum, place.row_sum, place.stale);
+        state.history.clone_from(&place.history);
+        Ok(state)
+    }
+
+    fn copy(&self, name: &str, into: &mut [f32]) -> Result<(), Error> {
+        match self.tensors.get(name).map(|tensor| &tensor.data) {
+            Some(TensorData::F32(values)) if values.len() == into.len() => {
+                into.copy_from_slice(values);
+                Ok(())
+            }
+            _ => Err(damaged(name)),
+        }
+    }
+
+    fn wide(&self, name: &str, length: usize) -> Result<Vec<f64>, Error> {
+        match self.tensors.get(name).map(|tensor| &tensor.data) {
+            Some(TensorData::F64(values)) if values.len() == length => Ok(values.clone()),
+            _ => Err(damaged(name)),
+        }
+    }
+}
+
+fn damaged(name: &str) -> Error {
+    Error::OtherRun { message: format!("its tensor `{name}` is missing or of another size") }
+}
+
+/// A number that differs when configuration, graph or data differ.
+fn fingerprint(trainer: &Trainer<'_>) -> Result<String, Error> {
+    let text = |value: Result<String, serde_json::Error>| {
+        value.map_err(|error| Error::Model { message: error.to_string() })
+    };
+    let config = text(serde_json::to_string(trainer.config()))?;
+    let graph = text(serde_json::to_string(trainer.graph()))?;
+    Ok(format!(
+        "{:016x}-{:016x}-{:016x}",
+        hash(config.bytes().map(u64::from)),
+        hash(graph.bytes().map(u64::from)),
+        trainer.data_fingerprint()
+    ))
+}
+
+/// FNV-1a over numbers, mixed at the end.
+pub(crate) fn hash(numbers: impl Iterator<Item = u64>) -> u64 {
+    let sum = numbers.fold(0xcbf2_9ce4_8422_2325u64, |state, number| {
+        (state ^ number).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    mix(&[sum])
+}

@@ -1,0 +1,179 @@
+//! A trained model: from features to consistent probabilities, in memory and as a bundle.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use phex::graph::RelationGraph;
+use phex::infer::Options;
+use phex_io::{Bundle, FeatureSchema, Features, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::config::Config;
+use crate::features::Standardiser;
+use crate::head::Head;
+use crate::objective::Objective;
+use crate::trainer::EpochRecord;
+
+/// A head with what it was trained through.
+#[derive(Debug, Clone)]
+pub struct TrainedModel {
+    /// How it was trained.
+    pub config: Config,
+    /// The relations, with the strengths of the last stage or those learned.
+    pub graph: RelationGraph,
+    /// From standardised features to logits.
+    pub head: Head,
+    /// The mean and the deviation of each feature.
+    pub standardiser: Standardiser,
+    /// The epoch whose weights these are, where validation chose one.
+    pub best_epoch: Option<usize>,
+    /// What became of each epoch.
+    pub history: Vec<EpochRecord>,
+    /// The columns of the table that the features came from, where it is known.
+    pub schema: Option<FeatureSchema>,
+}
+
+/// A trained model that answers.
+#[derive(Debug)]
+pub struct Predictor<'a> {
+    model: &'a TrainedModel,
+    objective: Objective,
+}
+
+impl TrainedModel {
+    /// Compiles the relations for prediction.
+    ///
+    /// # Errors
+    /// When no engine takes the graph.
+    pub fn predictor(&self, options: &Options) -> Result<Predictor<'_>, Error> {
+        let objective = Objective::new(self.config.objective, &self.graph, options)?;
+        Ok(Predictor { model: self, objective })
+    }
+
+    /// The logits of some rows.
+    ///
+    /// # Errors
+    /// [`Error::Examples`] when the table has another number of features.
+    pub fn logits(&self, features: &Features, rows: std::ops::Range<usize>) -> Result<Vec<f32>, Error> {
+        self.standardiser.check(features)?;
+        let mut values = Vec::with_capacity(rows.len() * features.columns);
+        rows.for_each(|row| self.standardiser.push(features.row(row), &mut values));
+        Ok(self.head.logits(&values))
+    }
+
+    /// The model as a bundle with this card.
+    ///
+    /// # Errors
+    /// When the configuration cannot be written as JSON.
+    pub fn to_bundle(&self, card: String) -> Result<Bundle, Error> {
+        let config = Written {
+            config: self.config.clone(),
+            inputs: self.head.inputs(),
+            best_epoch: self.best_epoch,
+            history: self.history.clone(),
+            schema: self.schema.clone(),
+        };
+        let config = serde_json::to_value(config)
+            .map_err(|error| Error::Model { message: error.to_string() })?;
+        let mut tensors = BTreeMap::new();
+        let layout = self.head.layout();
+        let weights = layout.weights.iter().map(|part| (part, &self.head.weights));
+        let averages = layout.averages.iter().map(|part| (part, &self.head.averages));
+        for (part, values) in weights.chain(averages) {
+            let data = TensorData::F32(values[part.range.clone()].to_vec());
+            tensors.insert(part.name.clone(), Tensor { shape: part.shape.clone(), data });
+        }
+        for (name, values) in
+            [("features.mean", &self.standardiser.mean), ("features.deviation", &self.standardiser.deviation)]
+        {
+            let data = TensorData::F32(values.clone());
+            tensors.insert(String::from(name), Tensor { shape: vec![values.len()], data });
+        }
+        Ok(Bundle { config, graph: self.graph.clone(), tensors, card })
+    }
+
+    /// The model of a bundle.
+    ///
+    /// # Errors
+    /// [`Error::Model`] when a part is missing or does not fit the others.
+    pub fn from_bundle(bundle: &Bundle) -> Result<TrainedModel, Error> {
+        let written: Written = serde_json::from_value(bundle.config.clone())
+            .map_err(|error| Error::Model { message: format!("config.json: {error}") })?;
+        written.config.check()?;
+        let read = |name: &str, shape: &[usize]| -> Result<&[f32], Error> {
+            match bundle.tensors.get(name) {
+                Some(Tensor { shape: found, data: TensorData::F32(values) }) if found == shape => {
+                    Ok(values)
+                }
+                Some(tensor) => Err(Error::Model {
+                    message: format!(
+                        "the tensor `{name}` has the shape {:?} and {shape:?} is expected",
+                        tensor.shape
+                    ),
+                }),
+                None => Err(Error::Model { message: format!("the tensor `{name}` is missing") }),
+            }
+        };
+        let inputs = written.inputs;
+        let mut head = Head::new(&written.config.head, inputs, bundle.graph.len(), 0);
+        let layout = head.layout().clone();
+        for part in &layout.weights {
+            head.weights[part.range.clone()].copy_from_slice(read(&part.name, &part.shape)?);
+        }
+        for part in &layout.averages {
+            head.averages[part.range.clone()].copy_from_slice(read(&part.name, &part.shape)?);
+        }
+        let standardiser = Standardiser {
+            mean: read("features.mean", &[inputs])?.to_vec(),
+            deviation: read("features.deviation", &[inputs])?.to_vec(),
+        };
+        Ok(TrainedModel {
+            config: written.config,
+            graph: bundle.graph.clone(),
+            head,
+            standardiser,
+            best_epoch: written.best_epoch,
+            history: written.history,
+            schema: written.schema,
+        })
+    }
+
+    /// Reads the model of a folder.
+    ///
+    /// # Errors
+    /// When the folder is no bundle, or not one of this kind.
+    pub fn read(folder: &Path) -> Result<TrainedModel, Error> {
+        TrainedModel::from_bundle(&phex_io::read_bundle(folder)?)
+    }
+}
+
+/// What `config.json` holds of a model.
+#[derive(Debug, Serialize, Deserialize)]
+struct Written {
+    #[serde(rename = "training")]
+    config: Config,
+    inputs: usize,
+    best_epoch: Option<usize>,
+    history: Vec<EpochRecord>,
+    schema: Option<FeatureSchema>,
+}
+
+impl Predictor<'_> {
+    /// The probability of each label, of some rows.
+    ///
+    /// # Errors
+    /// [`Error::Examples`] when the table has another number of features.
+    pub fn probabilities(
+        &self,
+        features: &Features,
+        rows: std::ops::Range<usize>,
+    ) -> Result<Vec<f32>, Error> {
+        self.objective.probabilities(&self.model.logits(features, rows)?)
+    }
+
+    /// The engine, where relations take part.
+    pub fn engine(&self) -> Option<&phex::infer::Engine> {
+        self.objective.engine()
+    }
+}

@@ -1,0 +1,31 @@
+//! Each label on its own: `Σ_t log(1 + exp(∓ℓ_t))` over the observed labels.
+
+use phex::infer::Evidence;
+
+pub(super) fn sigmoid(logit: f32) -> f32 {
+    1.0 / (1.0 + (-logit).exp())
+}
+
+/// `log(1 + e^x)` without overflow.
+pub(super) fn softplus(x: f32) -> f32 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// The loss of a row; its gradient is added to `by_logit`.
+pub(super) fn loss(logits: &[f32], observed: &[Evidence], by_logit: &mut [f32]) -> f64 {
+    let mut total = 0.0;
+    for ((&logit, &seen), slope) in logits.iter().zip(observed).zip(by_logit) {
+        match seen {
+            Evidence::Unknown => {}
+            Evidence::On => {
+                total += f64::from(softplus(-logit));
+                *slope += sigmoid(logit) - 1.0;
+            }
+            Evidence::Off => {
+                total += f64::from(softplus(logit));
+                *slope += sigmoid(logit);
+            }
+        }
+    }
+    total
+}

@@ -1,0 +1,106 @@
+//! Where a run stands: everything that is needed to go on as if nothing had happened.
+
+use phex::learn::Strengths;
+use serde::{Deserialize, Serialize};
+
+use crate::head::Head;
+use crate::optimiser::Optimiser;
+
+/// What became of an epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpochRecord {
+    /// The name of the stage.
+    pub stage: String,
+    /// Counted from 1 over all stages.
+    pub epoch: usize,
+    /// The mean loss of the rows while they were trained on.
+    pub training_loss: f64,
+    /// The mean loss of the validation rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_loss: Option<f64>,
+    /// The metric that decides, of the validation rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_metric: Option<f64>,
+    /// The learning rate of the last step.
+    pub learning_rate: f64,
+    /// The learned parameters of strengths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strengths: Vec<f64>,
+    /// Seconds that the epoch took, in the process that ended it.
+    pub seconds: f64,
+}
+
+/// The best weights of a stage.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Best {
+    pub(crate) metric: f64,
+    pub(crate) epoch: usize,
+    pub(crate) weights: Vec<f32>,
+    pub(crate) averages: Vec<f32>,
+    pub(crate) strengths: Vec<f64>,
+}
+
+/// Learned strengths, and what their steps remember.
+#[derive(Debug, Clone)]
+pub(crate) struct StrengthState {
+    pub(crate) strengths: Strengths,
+    /// The gradient since the last step, and its rows.
+    pub(crate) gradient: Vec<f64>,
+    pub(crate) rows: f64,
+    pub(crate) first: Vec<f64>,
+    pub(crate) second: Vec<f64>,
+    pub(crate) steps: u64,
+}
+
+impl StrengthState {
+    pub(crate) fn new(strengths: Strengths) -> StrengthState {
+        let nothing = vec![0.0; strengths.values().len()];
+        StrengthState {
+            strengths,
+            gradient: nothing.clone(),
+            rows: 0.0,
+            first: nothing.clone(),
+            second: nothing,
+            steps: 0,
+        }
+    }
+
+    /// One step of Adam on the mean loss with its prior; the costs stay at 0 or above.
+    pub(crate) fn step(&mut self, learning_rate: f64, prior: f64) {
+        let (beta1, beta2) = (0.9, 0.99);
+        self.steps += 1;
+        let steps = self.steps.min(1 << 30) as i32;
+        let (_, by_prior) = self.strengths.prior(prior);
+        let mut step = Vec::with_capacity(self.gradient.len());
+        for at in 0..self.gradient.len() {
+            let g = self.gradient[at] / self.rows.max(1.0) + by_prior[at];
+            self.first[at] = beta1 * self.first[at] + (1.0 - beta1) * g;
+            self.second[at] = beta2 * self.second[at] + (1.0 - beta2) * g * g;
+            let first = self.first[at] / (1.0 - beta1.powi(steps));
+            let second = self.second[at] / (1.0 - beta2.powi(steps));
+            step.push(-learning_rate * first / (second.sqrt() + 1e-8));
+        }
+        self.strengths.step(&step);
+        self.gradient.fill(0.0);
+        self.rows = 0.0;
+    }
+}
+
+/// A run between two steps.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    pub(crate) stage: usize,
+    /// Epochs done in this stage.
+    pub(crate) epoch: usize,
+    /// Steps done in this epoch.
+    pub(crate) step: usize,
+    pub(crate) loss_sum: f64,
+    pub(crate) row_sum: f64,
+    pub(crate) head: Head,
+    pub(crate) optimiser: Optimiser,
+    pub(crate) strengths: Option<StrengthState>,
+    pub(crate) best: Option<Best>,
+    /// Epochs since the best.
+    pub(crate) stale: usize,
+    pub(crate) history: Vec<EpochRecord>,
+}

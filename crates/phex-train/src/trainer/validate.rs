@@ -1,0 +1,66 @@
+//! What is measured after each epoch, on rows that were held out.
+
+use phex::decide::Classes;
+use phex::infer::Evidence;
+use phex::metrics::{Ranking, Table, top_k_accuracy};
+
+use super::Trainer;
+use crate::Error;
+use crate::config::Metric;
+
+/// Rows that are evaluated at a time.
+const PIECE: usize = 512;
+
+impl Trainer<'_> {
+    /// The mean loss and the metric of the validation rows, where there are any.
+    pub(super) fn validate(&self) -> Result<Option<(f64, f64)>, Error> {
+        let all: Vec<u32>;
+        let (examples, rows) = match &self.validation {
+            Some(examples) => {
+                all = (0..examples.rows() as u32).collect();
+                (examples, &all)
+            }
+            None => (&self.training, &self.held_out),
+        };
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let mut head = self.state.head.clone();
+        head.weights = self.state.optimiser.kept(&self.state.head.weights).to_vec();
+        let needs_table = self.config.validation.metric != Metric::Loss;
+        let (mut loss, mut probabilities, mut truths) = (0.0, Vec::new(), Vec::new());
+        for rows in rows.chunks(PIECE) {
+            let mut features = Vec::with_capacity(rows.len() * self.standardiser.columns());
+            let mut observed: Vec<Evidence> = Vec::with_capacity(rows.len() * self.graph.len());
+            for &row in rows {
+                self.standardiser.push(examples.features.row(row as usize), &mut features);
+                examples.push_observed(row as usize, &mut observed);
+            }
+            let logits = head.logits(&features);
+            let found = self.objective.loss(&logits, &observed, &vec![1.0; rows.len()], false)?;
+            loss += found.total;
+            if needs_table {
+                probabilities.extend(self.objective.probabilities(&logits)?);
+                truths.append(&mut observed);
+            }
+        }
+        let loss = loss / rows.len() as f64;
+        let metric = match self.config.validation.metric {
+            Metric::Loss => Some(loss),
+            Metric::AuPrc => {
+                let table = Table::new(self.graph.len(), &probabilities, &truths)?;
+                Ranking::pooled(&table).average_precision()
+            }
+            Metric::Accuracy => {
+                let table = Table::new(self.graph.len(), &probabilities, &truths)?;
+                top_k_accuracy(&table, &Classes::default().resolve(&self.graph)?, 1)?
+            }
+        };
+        let Some(metric) = metric else {
+            let name = self.config.validation.metric.name();
+            let message = format!("no validation row has what the metric {name} needs: a label that is on");
+            return Err(Error::Examples { message });
+        };
+        Ok(Some((loss, metric)))
+    }
+}
