@@ -22,9 +22,11 @@
 //! ```
 
 pub mod anneal;
+pub mod decide;
 mod error;
 pub mod graph;
 pub mod infer;
+pub mod metrics;
 pub mod model;
 #[cfg(feature = "testkit")]
 pub mod testkit;
