@@ -88,9 +88,8 @@ fn wrong_questions_are_errors() {
     assert_eq!(error(Decision::Best { among: cow }, &[]), "the graph has no label `cow`");
     let group = Classes::Group(String::from("colour"));
     assert!(error(Decision::Best { among: group }, &[]).contains("one-of group `colour`"));
-    let empty = GraphBuilder::new().build().unwrap();
-    assert!(decide(&Decision::default(), &empty, &[0.5]).is_err());
-    assert_eq!(decide::<f64>(&Decision::default(), &empty, &[]).unwrap().rows(), 0);
+    assert!(Decisions::from_sets(0, vec![true]).is_err());
+    assert_eq!(Decisions::from_sets(0, Vec::new()).unwrap().rows(), 0);
 }
 
 #[test]
