@@ -3,7 +3,8 @@
 use crate::Error;
 use crate::graph::LabelId;
 
-/// A label set for each row, and the label that was chosen where one was.
+/// A label set for each row, and the label that was chosen where one was. Rows are asked for by number;
+/// out of range they panic, as the index of a slice does.
 ///
 /// ```
 /// use phex::decide::Decisions;

@@ -1,8 +1,8 @@
 //! Areas under precision–recall and ROC curves, of each label and averaged.
 //!
 //! - *micro*: all entries of all labels ranked against each other. With average precision this is the
-//!   AU(PRC) of the hierarchical multi-label literature as computed today; with the interpolated area it
-//!   is the pooled one of Clus. Leave the root out of the table.
+//!   AU(PRC) of the hierarchical multi-label literature as mostly computed; with the interpolated area it
+//!   is the pooled one of the work on Clus (see [`Ranking`]). Leave the root out of the table.
 //! - *macro*: the mean over the labels with at least one positive.
 //! - *weighted*: that mean weighted by the number of positives.
 

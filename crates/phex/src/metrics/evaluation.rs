@@ -80,7 +80,7 @@ pub struct Evaluation {
     pub counts: Counts,
     /// Average precision; its micro-average is AU(PRC).
     pub average_precision: Averages,
-    /// The interpolated area under the precision–recall curve, as by Clus.
+    /// The interpolated area under the precision–recall curve (Davis and Goadrich).
     pub interpolated_area: Averages,
     /// The area under the ROC curve.
     pub roc_area: Averages,

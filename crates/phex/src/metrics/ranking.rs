@@ -6,10 +6,11 @@
 //! - average precision `Σₖ (TPₖ − TPₖ₋₁) / P · TPₖ / (TPₖ + FPₖ)`: steps, no interpolation; entries of
 //!   equal score are one threshold. Thresholds at which only negatives lie add nothing, so they are
 //!   not looked at.
-//! - interpolated area: Davis and Goadrich (2006), as Vens et al. (2008) ask for hierarchical
-//!   multi-label classification (Clus). Between two operating points the false positives grow in
-//!   proportion to the true positives; the area is that of trapezoids one positive wide, and the first
-//!   precision is carried back to recall 0. It differs from average precision by O(1 / P) without ties.
+//! - interpolated area: by Davis and Goadrich (2006), as in the work on Clus (Vens et al. 2008); written
+//!   from that definition, not held against the program. Between two operating points the false
+//!   positives grow in proportion to the true positives; the area is that of trapezoids one positive
+//!   wide, and the first precision is carried back to recall 0. Without ties it differs from average
+//!   precision by O(log P / P).
 //! - ROC area: the part of (positive, negative) pairs in the right order, ties by half.
 //!
 //! Only the positives are copied and sorted; each negative is placed among them by bisection. Cost

@@ -14,6 +14,7 @@ const SLACK: f64 = 1e-3;
 ///
 /// Entries are left out where the truth is [`Evidence::Unknown`], where the probability is NaN or
 /// infinite (inference could not answer), and of labels that [`Table::leave_out`] names.
+/// Rows and labels are asked for by number; out of range they panic, as the index of a slice does.
 ///
 /// ```
 /// use phex::infer::Evidence::{Off, On, Unknown};
