@@ -11,7 +11,7 @@
 //! set is empty, [`Decisions::is_answered`] is false, and the [`metrics`](crate::metrics) leave it out.
 //! Probabilities are compared in the number type of the marginals, so that 0.9 reaches 0.9 in singles.
 //! On exact marginals of a hard hierarchy a threshold gives sets closed upwards, for a child is never
-//! more probable than its parent, and above 0.5 it breaks no exclusion. Only `Consistent` keeps every
+//! more probable than its parent, and above 0.5 it breaks no exclusion. Only `Consistent` keeps every hard
 //! relation whatever the graph.
 //!
 //! Cost: O(labels) a row, and that of [`Engine::best`] for `Consistent`.
