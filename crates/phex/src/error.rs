@@ -97,14 +97,6 @@ pub enum Error {
         /// The label.
         label: String,
     },
-    /// There is not a weight for each row.
-    #[error("there are {found} weights for {expected} rows")]
-    Weights {
-        /// The rows.
-        expected: usize,
-        /// The weights.
-        found: usize,
-    },
     /// A strength that was computed is out of range.
     #[error("a relation cannot have this strength: {message}")]
     Strength {
@@ -117,6 +109,59 @@ pub enum Error {
         /// Why, and what to do.
         reason: &'static str,
     },
+    /// A table has not an entry for each row and label.
+    #[error("{what}: {found} entries where {expected} are needed")]
+    Shape {
+        /// What has the wrong number of entries.
+        what: &'static str,
+        /// How many entries it needs.
+        expected: usize,
+        /// How many it has.
+        found: usize,
+    },
+    /// A table of probabilities holds something else.
+    #[error(
+        "row {row}, column {column}: {value} is not a probability; give marginals, not scores (inference makes the one of the other)"
+    )]
+    NotProbability {
+        /// The row, counted from 0.
+        row: usize,
+        /// The column, counted from 0.
+        column: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// A label is named by a number that no column has.
+    #[error("label number {label} is out of range: there are {labels}, counted from 0")]
+    LabelOutOfRange {
+        /// The number.
+        label: usize,
+        /// How many labels there are.
+        labels: usize,
+    },
+    /// A name that the graph does not have.
+    #[error("the graph has no {kind} `{name}`")]
+    UnknownName {
+        /// `label` or `one-of group`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// An option is out of its range.
+    #[error("{option} is {value}, but has to be {range}")]
+    OutOfRange {
+        /// The option.
+        option: &'static str,
+        /// What was given.
+        value: f64,
+        /// What may be given, in words.
+        range: &'static str,
+    },
+    /// The most likely consistent set is not a function of marginals.
+    #[error(
+        "`consistent` decides from scores, not from marginals; give an engine and a block of scores"
+    )]
+    NeedsEngine,
 }
 
 fn refusals(refused: &[Refusal]) -> String {

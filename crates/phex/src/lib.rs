@@ -22,10 +22,12 @@
 //! ```
 
 pub mod anneal;
+pub mod decide;
 mod error;
 pub mod graph;
 pub mod infer;
 pub mod learn;
+pub mod metrics;
 pub mod model;
 #[cfg(feature = "testkit")]
 pub mod testkit;

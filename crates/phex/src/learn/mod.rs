@@ -108,7 +108,7 @@ impl<T> Gradients<T> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Columns`] and [`Error::BestOnly`] as [`Engine::run`]; [`Error::Weights`] when there is
+/// [`Error::Columns`] and [`Error::BestOnly`] as [`Engine::run`]; [`Error::Shape`] when there is
 /// not a weight for each row.
 pub fn gradients<T: Number>(
     engine: &Engine,
@@ -117,7 +117,7 @@ pub fn gradients<T: Number>(
     objective: Objective,
 ) -> Result<Gradients<T>, Error> {
     if let Some(found) = weights.map(<[f64]>::len).filter(|&found| found != block.rows()) {
-        return Err(Error::Weights { expected: block.rows(), found });
+        return Err(Error::Shape { what: "the row weights", expected: block.rows(), found });
     }
     let rows: Vec<usize> = (0..block.rows())
         .filter(|&row| weights.is_none_or(|weights| weights[row] != 0.0))

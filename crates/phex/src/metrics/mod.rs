@@ -1,0 +1,41 @@
+//! Metrics: predicted probabilities and label sets against what is true.
+//!
+//! A [`Table`] borrows rows × labels of probabilities and truths; [`evaluate`] computes everything on it
+//! in one call and prints as a small table. Each metric is also a function of its own:
+//!
+//! | | |
+//! |---|---|
+//! | [`areas`], [`Ranking`], [`average_precision`] | average precision, AU(PRC), ROC |
+//! | [`class_report`], [`top_k_accuracy`], [`mean_accuracy_per_class`] | one true class a row |
+//! | [`set_scores`], [`hierarchical_scores`] | label sets, as [`decide`](crate::decide) makes them |
+//! | [`set_violations`], [`probability_violations`] | relations that predictions break |
+//! | [`losses`], [`reliability`], [`class_reliability`] | log-loss, Brier score, calibration |
+//!
+//! What cannot be judged is left out and counted, never guessed: entries of unknown truth, entries
+//! without a probability (NaN or infinite: rows that inference could not answer), rows without a
+//! decision. What is then empty has no score: `None`, in JSON `null`. Wrong shapes are errors.
+
+mod areas;
+mod calibration;
+mod evaluation;
+mod hierarchical;
+mod multiclass;
+mod probability;
+mod ranking;
+mod render;
+mod sets;
+mod table;
+mod violations;
+
+pub use areas::{Areas, Averages, LabelAreas, areas};
+pub use calibration::{Bin, Binning, Reliability, class_reliability, reliability};
+pub use evaluation::{Evaluation, EvaluationOptions, LabelScores, evaluate, evaluate_sets};
+pub use hierarchical::{HierarchicalScores, hierarchical_scores};
+pub use multiclass::{
+    ClassCount, ClassReport, TopAccuracy, class_report, mean_accuracy_per_class, top_k_accuracy,
+};
+pub use probability::{LOG_LOSS_FLOOR, LabelLoss, Losses, losses};
+pub use ranking::{Ranking, average_precision};
+pub use sets::{Confusion, SetScores, set_scores};
+pub use table::{Counts, Table};
+pub use violations::{Violations, probability_violations, set_violations};

@@ -1,0 +1,168 @@
+//! Predicted label sets against true ones.
+//!
+//! With `TP`, `FP`, `FN` and `TN` entries: precision `TP / (TP + FP)`, recall `TP / (TP + FN)`,
+//! `F1 = 2 TP / (2 TP + FP + FN)`, accuracy `(TP + TN) / all` (1 − Hamming loss). Entries of unknown
+//! truth, labels that the table leaves out and rows without a decision are left out.
+//!
+//! Macro and weighted averages run over the labels with at least one positive; the precision of such a
+//! label that is never predicted counts as 0. Cost: O(rows × labels).
+
+use serde::Serialize;
+
+use super::table::known;
+use super::{Averages, Table};
+use crate::Error;
+use crate::decide::Decisions;
+use crate::infer::Scalar;
+
+/// Right and wrong entries.
+///
+/// ```
+/// use phex::metrics::Confusion;
+/// let counts = Confusion {
+///     true_positives: 3, false_positives: 1, false_negatives: 3, true_negatives: 3,
+/// };
+/// assert_eq!((counts.precision(), counts.recall()), (Some(0.75), Some(0.5)));
+/// assert_eq!((counts.f1(), counts.accuracy()), (Some(0.6), Some(0.6)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Confusion {
+    /// On and predicted on.
+    pub true_positives: u64,
+    /// Off and predicted on.
+    pub false_positives: u64,
+    /// On and predicted off.
+    pub false_negatives: u64,
+    /// Off and predicted off.
+    pub true_negatives: u64,
+}
+
+impl Confusion {
+    fn add(&mut self, on: bool, predicted: bool) {
+        *match (on, predicted) {
+            (true, true) => &mut self.true_positives,
+            (false, true) => &mut self.false_positives,
+            (true, false) => &mut self.false_negatives,
+            (false, false) => &mut self.true_negatives,
+        } += 1;
+    }
+
+    /// Entries that are on.
+    pub fn support(&self) -> u64 {
+        self.true_positives + self.false_negatives
+    }
+
+    /// All entries.
+    pub fn entries(&self) -> u64 {
+        self.support() + self.false_positives + self.true_negatives
+    }
+
+    /// The part of the predicted entries that are on; `None` where nothing is predicted.
+    pub fn precision(&self) -> Option<f64> {
+        ratio(self.true_positives, self.true_positives + self.false_positives)
+    }
+
+    /// The part of the entries on that are predicted; `None` where none is on.
+    pub fn recall(&self) -> Option<f64> {
+        ratio(self.true_positives, self.support())
+    }
+
+    /// The harmonic mean of precision and recall; `None` where nothing is predicted nor on.
+    pub fn f1(&self) -> Option<f64> {
+        let twice = 2 * self.true_positives;
+        ratio(twice, twice + self.false_positives + self.false_negatives)
+    }
+
+    /// The part of the entries that are predicted as they are; `None` without entries.
+    pub fn accuracy(&self) -> Option<f64> {
+        ratio(self.true_positives + self.true_negatives, self.entries())
+    }
+}
+
+/// How well label sets were predicted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SetScores {
+    /// All entries together.
+    pub total: Confusion,
+    /// Precision.
+    pub precision: Averages,
+    /// Recall.
+    pub recall: Averages,
+    /// F1.
+    pub f1: Averages,
+    /// The part of all entries that are predicted as they are: 1 − Hamming loss.
+    pub accuracy: Option<f64>,
+    /// Rows with a decision and at least one known entry.
+    pub rows: usize,
+    /// Of those, rows whose known entries are all predicted as they are.
+    pub exact_rows: usize,
+    /// `exact_rows / rows`.
+    pub subset_accuracy: Option<f64>,
+    /// Rows left out: no decision.
+    pub unanswered: usize,
+    /// Each label.
+    pub labels: Vec<Confusion>,
+}
+
+/// Holds label sets against the truths of a table; its probabilities are not looked at.
+///
+/// ```
+/// use phex::decide::Decisions;
+/// use phex::infer::Evidence::{Off, On, Unknown};
+/// use phex::metrics::{Table, set_scores};
+/// let table = Table::new(2, &[0.9, 0.2, 0.6, 0.1], &[On, Off, Off, Unknown])?;
+/// let sets = Decisions::from_sets(2, vec![true, false, true, false])?;
+/// let scores = set_scores(&table, &sets)?;
+/// assert_eq!(scores.precision.micro, Some(0.5));
+/// assert_eq!(scores.accuracy, Some(2.0 / 3.0));
+/// assert_eq!(scores.subset_accuracy, Some(0.5));
+/// # Ok::<(), phex::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Columns`] or [`Error::Shape`] when there is not a set for each row.
+pub fn set_scores<T: Scalar>(table: &Table<'_, T>, sets: &Decisions) -> Result<SetScores, Error> {
+    table.check_sets(sets)?;
+    let mut labels = vec![Confusion::default(); table.labels()];
+    let (mut rows, mut exact_rows) = (0, 0);
+    for row in (0..table.rows()).filter(|&row| sets.is_answered(row)) {
+        let (mut entries, mut right) = (0, 0);
+        let known_entries = table.truths(row).iter().zip(sets.row(row)).enumerate();
+        for (label, (&truth, &predicted)) in known_entries {
+            let Some(on) = known(truth).filter(|_| !table.is_left_out(label)) else { continue };
+            labels[label].add(on, predicted);
+            entries += 1;
+            right += usize::from(on == predicted);
+        }
+        rows += usize::from(entries > 0);
+        exact_rows += usize::from(entries > 0 && right == entries);
+    }
+    let sum = |count: fn(&Confusion) -> u64| labels.iter().map(count).sum();
+    let total = Confusion {
+        true_positives: sum(|label| label.true_positives),
+        false_positives: sum(|label| label.false_positives),
+        false_negatives: sum(|label| label.false_negatives),
+        true_negatives: sum(|label| label.true_negatives),
+    };
+    let average = |score: fn(&Confusion) -> Option<f64>| {
+        let label = |label: &Confusion| (label.support(), Some(score(label).unwrap_or(0.0)));
+        Averages::new(score(&total), labels.iter().map(label))
+    };
+    Ok(SetScores {
+        total,
+        precision: average(Confusion::precision),
+        recall: average(Confusion::recall),
+        f1: average(Confusion::f1),
+        accuracy: total.accuracy(),
+        rows,
+        exact_rows,
+        subset_accuracy: ratio(exact_rows as u64, rows as u64),
+        unanswered: sets.unanswered(),
+        labels,
+    })
+}
+
+/// A part of a whole, where there is one.
+pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
