@@ -107,10 +107,13 @@ impl Axis {
             .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10f64.powi(power)))
             .filter(|&value| within(value))
             .collect();
-        let stride = ((last - first) as usize).div_ceil(most.max(1)).max(1);
-        let coarse = (first..=last).step_by(stride).map(|power| 10f64.powi(power));
-        let chosen =
-            if fine.len() <= most { fine } else { coarse.filter(|&v| within(v)).collect() };
+        let decades: Vec<f64> =
+            (first..=last).map(|power| 10f64.powi(power)).filter(|&value| within(value)).collect();
+        let stride = decades.len().div_ceil(most + 1).max(1);
+        let chosen = match fine.len() > most && decades.len() > 1 {
+            true => decades.into_iter().step_by(stride).collect(),
+            false => fine,
+        };
         ticks.extend(chosen.into_iter().map(|value| (value, tick(value, value))));
         let low = zero.unwrap_or(low) - room;
         Some(Axis { low, high: high + room, kind: Kind::Logarithmic { zero }, ticks })

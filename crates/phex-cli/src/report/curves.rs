@@ -2,6 +2,8 @@
 //!
 //! Stages of a curriculum are bands with their names, the best epoch is a line and a ring.
 
+use std::fmt::Write as _;
+
 use super::axis::Axis;
 use super::chart::{Chart, Panel, Series};
 use super::text::{cut, number};
@@ -10,6 +12,7 @@ use super::{Piece, figure};
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 746.0;
+const TOP: f64 = 34.0;
 /// Between panels: room for the name of the lower one.
 const GAP: f64 = 44.0;
 
@@ -49,7 +52,7 @@ pub(crate) struct Curves {
 }
 
 impl Curves {
-    fn series(&self, of: impl Fn(&Epoch) -> f64) -> Vec<(f64, f64)> {
+    fn series(&self, of: impl Fn(&Epoch) -> f64) -> Points {
         self.epochs.iter().enumerate().map(|(at, epoch)| ((at + 1) as f64, of(epoch))).collect()
     }
 
@@ -58,30 +61,46 @@ impl Curves {
         self.best.filter(|best| (1..=self.epochs.len()).contains(best))
     }
 
+    /// The stages that were reached.
+    fn reached(&self) -> impl Iterator<Item = &Stage> {
+        self.stages.iter().filter(|stage| stage.first_epoch <= self.epochs.len())
+    }
+
     fn description(&self) -> String {
         let Some(last) = self.epochs.last() else {
             return String::from("No epoch was finished.");
         };
         let best = self.best().map_or(String::new(), |best| format!(" The best epoch is {best}."));
-        format!(
-            "Epochs 1 to {}. Last training loss {}, last validation loss {}, last {} {}.{best}",
-            self.epochs.len(),
-            number(last.training_loss),
-            number(last.validation_loss),
-            self.metric,
-            number(last.metric)
-        )
+        let (epochs, training) = (self.epochs.len(), number(last.training_loss));
+        let mut text = match epochs {
+            1 => format!("One epoch: training loss {training}"),
+            _ => format!("{epochs} epochs. At the end: training loss {training}"),
+        };
+        for (name, value) in
+            [("validation loss", last.validation_loss), (&self.metric, last.metric)]
+        {
+            if value.is_finite() {
+                let _ = write!(text, ", {name} {}", number(value));
+            }
+        }
+        format!("{text}.{best}")
     }
 
     fn chart(&self) -> Chart {
         let training = self.series(|epoch| epoch.training_loss);
-        let validation = self.series(|epoch| epoch.validation_loss);
-        let metric = self.series(|epoch| epoch.metric);
+        // Validation may be rare: what lies between is joined. A gap in training is a fault.
+        let joined = |mut points: Points| {
+            points.retain(|(_, y)| y.is_finite());
+            points
+        };
+        let validation = joined(self.series(|epoch| epoch.validation_loss));
+        let metric = joined(self.series(|epoch| epoch.metric));
         let rate = self.series(|epoch| epoch.learning_rate);
         let has = |points: &[(f64, f64)]| points.iter().any(|(_, y)| y.is_finite());
         let mut blocks = vec![Block {
             name: "loss",
             height: 200.0,
+            ratio: 100.0,
             series: vec![
                 (Series::First, String::from("training"), training),
                 (Series::Second, String::from("validation"), validation),
@@ -91,17 +110,16 @@ impl Curves {
         if has(&metric) {
             let name = String::from("validation");
             let series = vec![(Series::Second, name, metric)];
-            blocks.push(Block { name: &self.metric, height: 140.0, series });
+            blocks.push(Block { name: &self.metric, height: 140.0, ratio: 1000.0, series });
         }
         if has(&rate) {
             let series = vec![(Series::Third, String::new(), rate)];
-            blocks.push(Block { name: "learning rate", height: 54.0, series });
+            blocks.push(Block { name: "learning rate", height: 54.0, ratio: 1000.0, series });
         }
-        let top = if self.stages.is_empty() { 34.0 } else { 50.0 };
         let inner: f64 = blocks.iter().map(|block| block.height).sum();
-        let height = top + inner + GAP * (blocks.len() - 1) as f64 + 46.0;
+        let height = TOP + inner + GAP * (blocks.len() - 1) as f64 + 46.0;
         let mut chart = Chart::new(WIDTH, height, "Training by epoch", &self.description());
-        let mut y = top;
+        let mut y = TOP;
         let lowest = blocks.len() - 1;
         for (at, block) in blocks.iter().enumerate() {
             self.draw(&mut chart, block, y, at == 0, at == lowest);
@@ -114,7 +132,7 @@ impl Curves {
         let values: Vec<f64> =
             block.series.iter().flat_map(|(_, _, points)| points).map(|(_, y)| *y).collect();
         let parts = if block.height > 100.0 { 5 } else { 2 };
-        let Some(y) = Axis::fitting(&values, 100.0, parts) else {
+        let Some(y) = Axis::fitting(&values, block.ratio, parts) else {
             chart.no_data((LEFT, RIGHT), (top, top + block.height), block.name);
             return;
         };
@@ -137,29 +155,29 @@ impl Curves {
         legend.retain(|(_, name)| !name.is_empty());
         // The ring belongs to validation, the last of the series, not to the training loss.
         let ringed = block.series.last().filter(|(series, _, _)| *series == Series::Second);
-        if let Some((best, (_, _, points))) = best.zip(ringed) {
-            let at = points[best - 1];
+        let at = ringed.zip(best).and_then(|((_, _, points), best)| {
+            points.iter().copied().find(|(epoch, _)| *epoch == best as f64)
+        });
+        if let Some((best, at)) = best.zip(at) {
             let about = format!("best epoch {best}: {}", number(at.1));
             chart.point(&panel, Series::Chosen, at, &about);
             legend.push((Series::Chosen, about));
         }
         let named = LEFT + 8.0 * block.name.chars().count() as f64;
-        let above = if first && !self.stages.is_empty() { 30.0 } else { 12.0 };
-        chart.legend(named, RIGHT, top - above, &legend);
+        chart.legend(named, RIGHT, top - 12.0, &legend);
     }
 
     /// Bands of every second stage, lines where stages begin and, in the first panel, their names.
     fn stages(&self, chart: &mut Chart, panel: &Panel, named: bool) {
         // A stage begins between its first epoch and the one before.
         let starts: Vec<f64> = self
-            .stages
-            .iter()
+            .reached()
             .map(|stage| match panel.at_x(stage.first_epoch as f64 - 0.5) {
                 Some(x) if stage.first_epoch > 1 => x.clamp(panel.left, panel.right()),
                 _ => panel.left,
             })
             .collect();
-        for (at, stage) in self.stages.iter().enumerate() {
+        for (at, stage) in self.reached().enumerate() {
             let from = starts[at];
             let to = starts.get(at + 1).copied().unwrap_or(panel.right()).max(from);
             if at % 2 == 1 {
@@ -176,17 +194,22 @@ impl Curves {
     }
 }
 
+/// Epochs and values.
+type Points = Vec<(f64, f64)>;
+
+/// What one panel shows.
 struct Block<'a> {
     name: &'a str,
     height: f64,
-    series: Vec<(Series, String, Vec<(f64, f64)>)>,
+    /// The axis is logarithmic where numbers span more than this.
+    ratio: f64,
+    series: Vec<(Series, String, Points)>,
 }
 
 impl Piece for Curves {
     fn html(&self) -> String {
         let stages: Vec<String> = self
-            .stages
-            .iter()
+            .reached()
             .map(|stage| format!("{} from epoch {}", stage.name, stage.first_epoch))
             .collect();
         let mut caption = self.description();

@@ -48,8 +48,8 @@ impl ReliabilityDiagram {
             return format!("{}: no predictions.", self.name);
         }
         format!(
-            "{}: expected calibration error {} over {} predictions in {} bins. Points on the \
-             diagonal are honest; below it predictions are too sure, above it too careful.",
+            "{}: expected calibration error {} over {} predictions in {} bins. Below \
+             the diagonal probabilities are too high, above it too low.",
             self.name,
             number(self.expected_calibration_error),
             count(total),

@@ -57,7 +57,8 @@ impl StrengthCurve {
         if self.has_deviations() {
             parts.push(String::from("Bars: one standard deviation."));
         }
-        format!("{} by strength u of the relations. {}", self.metric, parts.join(" "))
+        let about = format!("By strength u of the relations: {}.", self.metric);
+        format!("{about} {}", parts.join(" ")).trim_end().to_owned()
     }
 
     fn has_deviations(&self) -> bool {

@@ -47,17 +47,21 @@ impl Piece for Summary {
         if self.metrics.is_empty() {
             return nothing();
         }
+        // Deviations have a column of their own, so that values stand below each other.
         let mut out = String::from(
             "<div class=\"wide\"><table class=\"summary\">\n<thead><tr><th scope=\"col\">metric</th>\
-             <th scope=\"col\" class=\"n\">value</th><th scope=\"col\">what it means</th></tr></thead>\n\
-             <tbody>\n",
+             <th scope=\"col\" class=\"n\">value</th><td></td><th scope=\"col\">what it means</th>\
+             </tr></thead>\n<tbody>\n",
         );
         for metric in &self.metrics {
+            let deviation = metric.value.deviation.filter(|_| metric.value.mean.is_finite());
             let _ = writeln!(
                 out,
-                "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>",
+                "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"deviation\">{}</td>\
+                 <td>{}</td></tr>",
                 escape(&metric.name),
-                metric.value,
+                number(metric.value.mean),
+                deviation.map_or(String::new(), |deviation| format!("± {}", number(deviation))),
                 escape(&metric.meaning)
             );
         }

@@ -33,7 +33,7 @@ pub(super) fn number(value: f64) -> String {
     let digits = match size {
         _ if !value.is_finite() => return nonfinite(value),
         _ if size == 0.0 => 0,
-        _ if size < 1e-3 || size >= 1e7 => return format!("{value:.2e}").replace('-', "−"),
+        _ if !(1e-3..1e7).contains(&size) => return format!("{value:.2e}").replace('-', "−"),
         _ if size < 1.0 => 4,
         _ => 3usize.saturating_sub(size.log10() as usize),
     };
@@ -58,7 +58,7 @@ pub(super) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             // Narrow, and no place for a line to break.
             out.push('\u{202f}');
         }

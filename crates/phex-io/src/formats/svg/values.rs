@@ -52,16 +52,16 @@ impl LabelValues<'_> {
     pub(super) fn legend(&self) -> String {
         let mut out = String::new();
         let name = escape_markup(self.name);
-        let from = 12.0 + 6.2 * (self.name.chars().count() + self.low().len()) as f64;
+        let letters = self.name.chars().count() + self.low().len();
+        // Whole numbers and crisp edges: no seams between stripes.
+        let from = (12.0 + 6.2 * letters as f64).round();
         let _ = write!(out, r#"<text class="legend" x="0" y="9">{name}  {}</text>"#, self.low());
         for stripe in 0..STRIPES {
             let fill = paint(stripe as f64 / (STRIPES - 1) as f64).fill;
             let x = from + stripe as f64 * STRIPE;
-            // Half a unit wider than the step: no seams between stripes.
             let _ = write!(
                 out,
-                r#"<rect x="{x:.1}" y="0" width="{}" height="10" style="fill:{fill}"/>"#,
-                if stripe + 1 < STRIPES { STRIPE + 0.5 } else { STRIPE }
+                r#"<rect x="{x}" y="0" width="{STRIPE}" height="10" shape-rendering="crispEdges" style="fill:{fill}"/>"#
             );
         }
         let end = from + STRIPES as f64 * STRIPE + 6.0;
