@@ -11,6 +11,7 @@ mod input;
 mod interrupt;
 mod model;
 mod output;
+mod report;
 mod samples;
 
 use std::process::ExitCode;

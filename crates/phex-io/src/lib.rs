@@ -28,6 +28,8 @@
 //! Models of other kinds come from UAI files ([`read_uai`]) and from the files of Ising solvers
 //! ([`read_ising`]), whose samples come back by [`read_samples`].
 //!
+//! [`graph_picture`] draws a graph as SVG, with a number for each label where there is one.
+//!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 
 mod error;
@@ -35,6 +37,7 @@ mod format;
 mod formats;
 mod input;
 mod ising;
+mod markup;
 mod output;
 mod read;
 mod samples;
@@ -46,7 +49,9 @@ mod write;
 
 pub use error::Error;
 pub use format::Format;
+pub use formats::svg::{LabelValues, graph_picture};
 pub use ising::{IsingFormat, ising_to_string, parse_ising, read_ising, write_ising};
+pub use markup::escape_markup;
 pub use output::Output;
 pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
 pub use samples::{Sample, parse_samples, read_samples};

@@ -4,9 +4,13 @@
 //! further parents. A red bracket joins siblings that exclude each other, a red arc two labels
 //! elsewhere; larger groups across families get a numbered badge. Labels of one one-of group share
 //! a colour. A struck-out label can never be on. Soft relations are dashed; pointing at anything
-//! shows what it is.
+//! shows what it is. Where each label has a number, as its F1, that colours its box.
+//!
+//! The style is that of the picture alone, so that several may stand in one HTML page; it has no
+//! variables, which converters of SVG do not know.
 
 mod layout;
+mod values;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -15,26 +19,51 @@ use phex::graph::closure::{ExclusiveSet, Logic, SetSource};
 use phex::graph::{FindingKind, LabelId, RelationGraph, Strength};
 
 use layout::{Layout, captions};
+pub use values::LabelValues;
 
+use crate::markup::escape_markup as escape;
+
+const STYLE: &str = include_str!("style.css");
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 58.0;
+/// Height of the scale of values, below the legend.
+const SCALE: f64 = 22.0;
 /// More arcs than this hide the picture behind them.
 const MOST_ARCS: usize = 150;
-const ONE_OF_COLOURS: [(&str, &str); 6] = [
-    ("#e3f4e8", "#2e8b57"),
-    ("#fdf0da", "#c07f1c"),
-    ("#efe6fa", "#7a4fb5"),
-    ("#dff3f5", "#1d8a99"),
-    ("#fbe6f0", "#b8457b"),
-    ("#eef0d8", "#7d8421"),
-];
+/// How many one-of groups have a colour of their own in the style.
+const ONE_OF_COLOURS: usize = 6;
 
-/// The picture as SVG text.
-pub(crate) fn write(graph: &RelationGraph) -> String {
+/// The picture of a graph as SVG text, its boxes coloured by a number for each label where given.
+///
+/// It is readable up to a few hundred labels. O(n + e) besides the checks of the graph.
+///
+/// ```
+/// use phex::graph::GraphBuilder;
+/// use phex_io::{LabelValues, graph_picture};
+///
+/// let mut builder = GraphBuilder::new();
+/// builder.hierarchy("animal", "dog", None);
+/// let values = LabelValues { name: "F1", values: &[0.97, 0.83], range: (0.0, 1.0) };
+/// let svg = graph_picture(&builder.build()?, Some(&values));
+/// assert!(svg.contains("dog 0.83"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn graph_picture(graph: &RelationGraph, values: Option<&LabelValues<'_>>) -> String {
     let captions = captions(graph);
-    let layout = Layout::new(graph, &captions, MARGIN, HEAD);
+    let number = |index: usize| values.and_then(|values| values.of(index));
+    let texts: Vec<String> = captions
+        .iter()
+        .enumerate()
+        .map(|(index, caption)| match number(index) {
+            Some(value) => format!("{caption} {}", values::number(value)),
+            None => caption.clone(),
+        })
+        .collect();
+    let head = if values.is_some() { HEAD + SCALE } else { HEAD };
+    let layout = Layout::new(graph, &texts, MARGIN, head);
+    let out = String::new();
     let mut picture =
-        Picture { graph, captions, layout, out: String::new(), omitted: 0, badges: 0, dead: false };
+        Picture { graph, values, captions, texts, layout, out, omitted: 0, badges: 0, dead: false };
     picture.hierarchy();
     picture.exclusions();
     picture.labels();
@@ -43,7 +72,10 @@ pub(crate) fn write(graph: &RelationGraph) -> String {
 
 struct Picture<'g> {
     graph: &'g RelationGraph,
+    values: Option<&'g LabelValues<'g>>,
     captions: Vec<String>,
+    /// Captions with their values.
+    texts: Vec<String>,
     layout: Layout,
     out: String,
     /// Exclusions that are not drawn.
@@ -175,19 +207,32 @@ impl Picture<'_> {
             let (area, label) = (self.layout.area(id), self.graph.label(id));
             let is_dead = dead.contains(label.name.as_str());
             self.dead |= is_dead;
-            let colour = group_of[id.index()].map(|at| ONE_OF_COLOURS[at % ONE_OF_COLOURS.len()]);
-            let style = match colour {
-                Some((fill, line)) if !is_dead => format!(r#" style="fill:{fill};stroke:{line}""#),
+            let one_of = match group_of[id.index()] {
+                Some(at) if !is_dead => format!(r#" class="one-of-{}""#, at % ONE_OF_COLOURS),
                 _ => String::new(),
             };
-            let about = why(&label.name).unwrap_or_else(|| match &label.title {
+            let value = self.values.and_then(|values| Some((values, values.of(id.index())?)));
+            let (fill, ink) = match value {
+                Some((values, value)) => {
+                    let paint = values.paint(value);
+                    (
+                        format!(r#" style="fill:{}""#, paint.fill),
+                        format!(r#" style="fill:{}""#, paint.text),
+                    )
+                }
+                None => Default::default(),
+            };
+            let mut about = why(&label.name).unwrap_or_else(|| match &label.title {
                 Some(title) => format!("{title} ({})", label.name),
                 None => label.name.clone(),
             });
+            if let Some((values, value)) = value {
+                let _ = write!(about, ": {} {value:.4}", values.name);
+            }
             let class = if is_dead { "label dead" } else { "label" };
             let _ = writeln!(
                 self.out,
-                r#"<g class="{class}"><title>{}</title><rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="4"{style}/><text x="{:.1}" y="{:.1}">{}</text></g>"#,
+                r#"<g class="{class}"><title>{}</title><rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="4"{one_of}{fill}/><text x="{:.1}" y="{:.1}"{ink}>{}</text></g>"#,
                 escape(&about),
                 area.x,
                 area.y,
@@ -195,7 +240,7 @@ impl Picture<'_> {
                 area.height,
                 area.x + area.width / 2.0,
                 area.middle() + 4.0,
-                escape(self.caption(id)),
+                escape(&self.texts[id.index()]),
             );
         }
     }
@@ -228,23 +273,20 @@ impl Picture<'_> {
             0 => String::new(),
             n => format!(" ({n} exclusions across families are not drawn)"),
         };
+        let head = escape(&format!("{summary}{omitted}")).into_owned();
+        let scale = self.values.map_or(String::new(), |values| {
+            let legend = values.legend();
+            format!("<g transform=\"translate({MARGIN} {})\">{legend}</g>\n", HEAD - 2.0)
+        });
         format!(
-            r##"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" font-family="Helvetica, Arial, sans-serif">
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="phex-graph" role="img" aria-label="{head}" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" font-family="Helvetica, Arial, sans-serif">
 <style>
-rect.page{{fill:#fff}}
-.head{{font-size:13px;fill:#333}} .legend{{font-size:11px;fill:#555}}
-.label rect{{fill:#f4f6f8;stroke:#8a97a5;stroke-width:1}} .label text{{font-size:12px;fill:#1c2733;text-anchor:middle}}
-.dead rect{{fill:#fde8e6;stroke:#c0392b}} .dead text{{fill:#c0392b;text-decoration:line-through}}
-path{{fill:none;stroke-width:1.3}} .is{{stroke:#9aa5b1}} .further{{stroke:#3b78c3}} .ex{{stroke:#d1453b}} .arc{{stroke-width:1}}
-.soft{{stroke-dasharray:4 3}}
-.badge circle{{fill:#d1453b}} .badge text{{font-size:9px;fill:#fff;text-anchor:middle}}
-</style>
+{STYLE}</style>
 <rect class="page" width="100%" height="100%"/>
-<text class="head" x="{MARGIN}" y="22">{}</text>
+<text class="head" x="{MARGIN}" y="22">{head}</text>
 {legend}
-{}</svg>
-"##,
-            escape(&format!("{summary}{omitted}")),
+{scale}{}</svg>
+"#,
             self.out
         )
     }
@@ -278,11 +320,9 @@ path{{fill:none;stroke-width:1.3}} .is{{stroke:#9aa5b1}} .further{{stroke:#3b78c
         if !self.graph.is_hard() {
             entry(line("is soft"), "soft", 22.0);
         }
-        for (at, group) in self.graph.one_of().iter().enumerate().take(6) {
-            let (fill, stroke) = ONE_OF_COLOURS[at % ONE_OF_COLOURS.len()];
-            let mark = format!(
-                r#"<rect y="-6" width="16" height="11" rx="3" style="fill:{fill};stroke:{stroke}"/>"#
-            );
+        for (at, group) in self.graph.one_of().iter().enumerate().take(ONE_OF_COLOURS) {
+            let mark =
+                format!(r#"<rect class="one-of-{at}" y="-6" width="16" height="11" rx="3"/>"#);
             entry(mark, &format!("one of: {}", group.name), 16.0);
         }
         if self.dead {
@@ -297,15 +337,11 @@ fn strength_note(strength: Strength) -> String {
     if strength.is_hard() { String::new() } else { format!(" ({strength})") }
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use phex::graph::{ExclusionRule, GraphBuilder};
 
-    use super::write;
+    use super::{LabelValues, graph_picture};
 
     #[test]
     fn a_picture_names_every_label_and_escapes() {
@@ -313,7 +349,7 @@ mod tests {
         builder.hierarchy("animal", "cat & <dog>", None).hierarchy("animal", "fish", None);
         builder.exclusion_rule(ExclusionRule::Siblings, None);
         builder.one_of_leaves("leaf");
-        let svg = write(&builder.build().unwrap());
+        let svg = graph_picture(&builder.build().unwrap(), None);
         assert!(svg.contains("cat &amp; &lt;dog&gt;</text>"), "{svg}");
         assert!(svg.contains("one of: leaf"));
         assert_eq!(svg.matches("class=\"ex\" d=\"M").count(), 2, "a bracket and its legend");
@@ -323,7 +359,24 @@ mod tests {
     fn dead_labels_are_struck_out() {
         let mut builder = GraphBuilder::new();
         builder.hierarchy("a", "c", None).hierarchy("b", "c", None).exclusion("a", "b", None);
-        let svg = write(&builder.build().unwrap());
+        let svg = graph_picture(&builder.build().unwrap(), None);
         assert!(svg.contains("c can never be on"));
+    }
+
+    #[test]
+    fn values_colour_their_labels_and_widen_them() {
+        let mut builder = GraphBuilder::new();
+        builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+        let graph = builder.build().unwrap();
+        let values = [1.0, 0.5, f64::NAN];
+        let values = LabelValues { name: "F1 <b>", values: &values, range: (0.0, 1.0) };
+        let svg = graph_picture(&graph, Some(&values));
+        for part in ["animal 1.00</text>", "dog 0.50</text>", "cat</text>", "F1 &lt;b&gt;  0.00"] {
+            assert!(svg.contains(part), "{part}\n{svg}");
+        }
+        assert_eq!(svg.matches("class=\"label\"").count(), 3);
+        assert!(svg.contains("style=\"fill:#223470\""), "the darkest blue is 1");
+        let plain = graph_picture(&graph, None);
+        assert!(!plain.contains("style=\"fill:"), "without values nothing is coloured");
     }
 }
