@@ -30,11 +30,14 @@
 //!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 
+mod arff;
+mod dataset;
 mod error;
 mod format;
 mod formats;
 mod input;
 mod ising;
+mod lines;
 mod output;
 mod read;
 mod samples;
@@ -44,6 +47,11 @@ mod text;
 mod uai;
 mod write;
 
+pub use dataset::{
+    Dataset, DatasetFormat, DatasetOptions, FeatureColumn, FeatureKind, FeatureSchema, Features,
+    LabelForm, Target, TargetOptions, TargetRow, TargetSource, Targets, Unlisted, Unseen,
+    graph_of_arff, read_dataset, read_label_names,
+};
 pub use error::Error;
 pub use format::Format;
 pub use ising::{IsingFormat, ising_to_string, parse_ising, read_ising, write_ising};
