@@ -149,6 +149,36 @@ pub enum Error {
         /// What is wrong and what is expected.
         message: String,
     },
+    /// A column of a data set is not what is expected.
+    #[error("{path}: the column `{column}` {message}")]
+    Column {
+        /// The file, or `the added data set`.
+        path: String,
+        /// The name of the column.
+        column: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// A data set is larger than allowed.
+    #[error(
+        "{path}: more than the {limit} {what} allowed; leave columns out with --drop or raise the limit"
+    )]
+    TooMuchData {
+        /// The file.
+        path: String,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much is allowed.
+        limit: usize,
+    },
+    /// A model bundle is damaged, lacks a part or is of another version.
+    #[error("{path}: {message}")]
+    Bundle {
+        /// The folder, or the part of it.
+        path: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
     /// A table as a whole is not what is expected: damaged, or of another kind.
     #[error("{path}: {message}")]
     Table {

@@ -28,6 +28,8 @@ pub enum Format {
     WordNet,
     /// Class by attribute matrices.
     Matrix,
+    /// The hierarchical class attribute of an ARFF file.
+    Arff,
     /// Graphviz, written only.
     Dot,
     /// A picture, written only.
@@ -36,7 +38,7 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Format; 12] = [
+    pub const ALL: [Format; 13] = [
         Format::Toml,
         Format::Json,
         Format::Csv,
@@ -47,6 +49,7 @@ impl Format {
         Format::Turtle,
         Format::WordNet,
         Format::Matrix,
+        Format::Arff,
         Format::Dot,
         Format::Svg,
     ];
@@ -64,6 +67,7 @@ impl Format {
             Format::Turtle => "turtle",
             Format::WordNet => "wordnet",
             Format::Matrix => "matrix",
+            Format::Arff => "arff",
             Format::Dot => "dot",
             Format::Svg => "svg",
         }
@@ -115,6 +119,7 @@ impl Format {
             "obo" => Format::Obo,
             // N-Triples are Turtle.
             "ttl" | "turtle" | "nt" => Format::Turtle,
+            "arff" => Format::Arff,
             "dot" | "gv" => Format::Dot,
             "svg" => Format::Svg,
             _ => return None,
@@ -145,6 +150,13 @@ impl Format {
         }
         if matches!(first, "#E#" | "#X#" | "#H#") {
             return Some(Format::Hxg);
+        }
+        let arff = ["@relation", "@attribute"];
+        let comment = |line: &&str| !line.starts_with('%');
+        let telling = std::iter::once(first).chain(lines.clone()).find(comment);
+        let telling = telling.unwrap_or_default().to_ascii_lowercase();
+        if arff.iter().any(|mark| telling.starts_with(mark)) {
+            return Some(Format::Arff);
         }
         // The rest have comments that start with `#`.
         let telling = std::iter::once(first).chain(lines).find(|line| !line.starts_with('#'))?;
@@ -208,7 +220,7 @@ mod tests {
 
     #[test]
     fn content_shows_the_format() {
-        let cases: [(&str, Option<Format>); 11] = [
+        let cases: [(&str, Option<Format>); 12] = [
             ("\u{feff}\n { \"labels\": [] }", Some(Format::Json)),
             ("# a comment\nexclude = \"siblings\"\n", Some(Format::Toml)),
             ("[[hierarchy]]\nparent = 'a'\n", Some(Format::Toml)),
@@ -218,6 +230,7 @@ mod tests {
             ("@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n", Some(Format::Turtle)),
             ("\n#H#\nanimal: dog\n", Some(Format::Hxg)),
             ("  1 This software and database is", Some(Format::WordNet)),
+            ("% x\n@RELATION x\n", Some(Format::Arff)),
             ("a = b\n", None),
             ("", None),
         ];

@@ -25,6 +25,8 @@
 //!
 //! [`TableReader`] and [`TableWriter`] stream tables of scores and probabilities as CSV, npy or
 //! Parquet, [`EvidenceReader`] what is known of labels; `docs/tables.md` describes them.
+//! [`read_dataset`] reads features and targets to train on, and [`write_bundle`] and
+//! [`read_bundle`] keep a trained model in a folder; `docs/datasets.md` describes both.
 //! Models of other kinds come from UAI files ([`read_uai`]) and from the files of Ising solvers
 //! ([`read_ising`]), whose samples come back by [`read_samples`].
 //!
@@ -32,12 +34,16 @@
 //!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 
+mod arff;
+mod bundle;
+mod dataset;
 mod error;
 mod format;
 mod formats;
 mod input;
 mod ising;
 mod markup;
+mod lines;
 mod output;
 mod read;
 mod samples;
@@ -47,6 +53,15 @@ mod text;
 mod uai;
 mod write;
 
+pub use bundle::{
+    BUNDLE_VERSION, Bundle, Evaluation, ModelCard, Tensor, TensorData, read_bundle, read_tensors,
+    write_bundle, write_tensors,
+};
+pub use dataset::{
+    Dataset, DatasetFormat, DatasetOptions, FeatureColumn, FeatureKind, FeatureSchema, Features,
+    LabelForm, Target, TargetOptions, TargetRow, TargetSource, Targets, Unlisted, Unseen,
+    graph_of_arff, read_dataset, read_label_names,
+};
 pub use error::Error;
 pub use format::Format;
 pub use formats::svg::{LabelValues, graph_picture};

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use phex::graph::{GraphBuilder, Strength};
 
-use crate::formats::{edges, hxg, json, label_table, matrix, obo, outline, toml, turtle, wordnet};
+use crate::formats::{
+    arff, edges, hxg, json, label_table, matrix, obo, outline, toml, turtle, wordnet,
+};
 use crate::input::{self, Limits, LineGuard};
 use crate::sink::Sink;
 use crate::text::Source;
@@ -168,6 +170,7 @@ fn parse(
             let (bytes, list) = companion(path, options)?;
             wordnet::read(&source, &Source::decode(&bytes, &list)?, &mut sink)?;
         }
+        Format::Arff => arff::read(&source, &mut sink)?,
         Format::Matrix => read_matrix(&source, options, &mut sink)?,
         Format::Dot | Format::Svg => {
             return Err(Error::OneWay { path: name.to_owned(), format, only: "written" });

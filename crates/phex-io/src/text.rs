@@ -74,6 +74,21 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
+/// `; did you mean …?` with the known name nearest to an unknown one, or nothing when none is near.
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let allowed = (name.chars().count() / 3).max(1);
+    let lower = name.to_lowercase();
+    let nearest = known
+        .filter(|label| label.len().abs_diff(name.len()) <= 4 * allowed)
+        .map(|label| (strsim::damerau_levenshtein(&lower, &label.to_lowercase()), label))
+        .filter(|&(distance, _)| distance <= allowed)
+        .min();
+    match nearest {
+        Some((_, label)) => format!("; did you mean `{label}`?"),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

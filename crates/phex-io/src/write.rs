@@ -65,7 +65,7 @@ pub fn graph_to_string(graph: &RelationGraph, format: Format) -> Result<String, 
         Format::Outline => outline::write(graph),
         Format::Dot => Ok(dot::write(graph)),
         Format::Svg => Ok(svg::graph_picture(graph, None)),
-        Format::Obo | Format::Turtle | Format::WordNet | Format::Matrix => {
+        Format::Obo | Format::Turtle | Format::WordNet | Format::Matrix | Format::Arff => {
             let path = String::from("the graph");
             Err(Error::OneWay { path, format, only: "read" })
         }

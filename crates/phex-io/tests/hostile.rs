@@ -31,6 +31,9 @@ const TURTLE: &str = "@prefix o: <http://www.w3.org/2002/07/owl#> .\n@prefix r: 
 const WORDNET: &str = "  1 licence\n00000001 03 n 01 entity 0 001 ~ 00000002 n 0000 | all  \n\
     00000002 05 n 02 dog 0 domestic_dog 0 001 @ 00000001 n 0000 | woof  \n";
 const MATRIX: &str = "class,furry,swims\ndolphin,0,1\notter,0.5,-1\n";
+const ARFF: &str = "% c\n@relation r\n@attribute 'a b' {x,'y z'}\n@attribute class hierarchical \
+    a,a/b,c/d/e\n@data\n?,a/b@c\n";
+const ARFF_DAG: &str = "@attribute class hierarchical root/a,root/b,a/c,b/c\n@data\n";
 const NUMBERS: &str = "0 1\n1 0.5\n";
 
 /// Every reader with a file that it can read.
@@ -60,6 +63,8 @@ fn samples() -> Vec<(Format, &'static str, ReadOptions)> {
         (Format::Turtle, TURTLE, plain()),
         (Format::WordNet, WORDNET, wordnet),
         (Format::Matrix, MATRIX, plain()),
+        (Format::Arff, ARFF, plain()),
+        (Format::Arff, ARFF_DAG, plain()),
         (Format::Matrix, NUMBERS, numbers),
     ]
 }

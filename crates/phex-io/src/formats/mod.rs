@@ -1,5 +1,6 @@
 //! One file a format.
 
+pub(crate) mod arff;
 pub(crate) mod dot;
 pub(crate) mod edges;
 pub(crate) mod edges_write;

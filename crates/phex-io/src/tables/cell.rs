@@ -1,7 +1,7 @@
 //! What a cell of a table may hold: a score, or on, off or unknown.
 
 /// A value of a cell.
-pub(super) trait Cell: Copy {
+pub(crate) trait Cell: Copy {
     /// What a table without this cell says: not a number, or unknown.
     const MISSING: Self;
     /// What a cell may hold, for messages.
@@ -68,7 +68,7 @@ impl Cell for i8 {
 }
 
 /// The number in sixteen bits: sign, 5 bits of exponent, 10 of fraction.
-pub(super) fn half_to_f64(bits: u16) -> f64 {
+pub(crate) fn half_to_f64(bits: u16) -> f64 {
     let fraction = f64::from(bits & 0x3ff);
     let magnitude = match bits >> 10 & 0x1f {
         0 => fraction * 2f64.powi(-24),

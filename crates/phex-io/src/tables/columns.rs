@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::Error;
+use crate::text::did_you_mean;
 
 /// What a column of a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,10 +54,7 @@ impl Wanted<'_> {
         let mut uses = Vec::new();
         for column in header {
             let Some(&use_) = known.get(column) else {
-                let hint = match self.nearest(column) {
-                    Some(label) => format!("; did you mean `{label}`?"),
-                    None => String::new(),
-                };
+                let hint = did_you_mean(column, self.labels.iter().map(String::as_str));
                 return Err(Error::UnknownColumn { path: path(), column: column.to_owned(), hint });
             };
             let seen = match use_ {
@@ -78,19 +76,6 @@ impl Wanted<'_> {
             }
             None => Ok(uses),
         }
-    }
-
-    /// The label nearest to an unknown name, if any is near.
-    fn nearest(&self, name: &str) -> Option<&str> {
-        let allowed = (name.chars().count() / 3).max(1);
-        let lower = name.to_lowercase();
-        self.labels
-            .iter()
-            .filter(|label| label.len().abs_diff(name.len()) <= 4 * allowed)
-            .map(|label| (strsim::damerau_levenshtein(&lower, &label.to_lowercase()), label))
-            .filter(|&(distance, _)| distance <= allowed)
-            .min()
-            .map(|(_, label)| label.as_str())
     }
 }
 

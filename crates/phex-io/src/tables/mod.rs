@@ -6,31 +6,36 @@
 //! more than a piece of a table, so memory does not grow with its length, and an output file
 //! appears only once it is complete. `docs/tables.md` says what each form may hold.
 
-mod cell;
+pub(crate) mod cell;
 mod columns;
 mod csv;
 mod csv_write;
 mod format;
 mod npy;
-mod npy_header;
+pub(crate) mod npy_header;
 mod npy_write;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
-mod parquet_cells;
+pub(crate) mod parquet_cells;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet_file;
 #[cfg(feature = "parquet")]
 mod parquet_pages;
 #[cfg(feature = "parquet")]
 mod parquet_write;
 mod reader;
+pub(crate) mod records;
 mod rows;
-mod source;
+pub(crate) mod source;
 mod writer;
 
 pub use format::TableFormat;
 pub use reader::{EvidenceReader, TableReader};
 pub use rows::{EvidenceRows, Number, Rows, Values};
 pub use writer::TableWriter;
+#[cfg(not(feature = "parquet"))]
+pub(crate) use writer::without_parquet;
 
 /// What a table may hold before it is refused.
 #[derive(Debug, Clone, Copy)]

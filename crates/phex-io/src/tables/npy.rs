@@ -36,7 +36,8 @@ impl NpyRows {
             return Err(wrong(message));
         }
         let mut reader = source.into_stream();
-        let Header { item, rows, columns, length } = Header::read(&mut reader).map_err(wrong)?;
+        let header = Header::read(&mut reader).and_then(Header::table).map_err(wrong)?;
+        let Header { item, rows, columns, .. } = header;
         if !wanted.evidence && item.number().is_none() {
             let message = "scores are numbers of floating point; save array.astype('float32')";
             return Err(wrong(message.to_owned()));
@@ -45,16 +46,7 @@ impl NpyRows {
         if columns != labels.len() as u64 {
             return Err(Error::ColumnCount { path, found: columns, expected: labels.len() });
         }
-        let bytes = rows.checked_mul(columns).and_then(|n| n.checked_mul(item.size() as u64));
-        let Some(bytes) = bytes.and_then(|bytes| bytes.checked_add(length)) else {
-            return Err(wrong(format!("the header claims {rows} rows of {columns} numbers")));
-        };
-        if let Some(size) = size.filter(|&size| size != bytes) {
-            return Err(wrong(format!(
-                "the header claims {rows} rows of {columns} numbers, {bytes} bytes in all, and \
-                 the file has {size}: it is damaged or cut"
-            )));
-        }
+        header.check(size).map_err(wrong)?;
         let chunk = Vec::new();
         let mut table = NpyRows { path, reader, labels, item, rows, done: 0, chunk };
         if rows == 0 {

@@ -15,7 +15,7 @@ const MAX_HEADER: usize = 64 * 1024;
 
 /// The type of the items, in the order of bytes of almost all machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Item {
+pub(crate) enum Item {
     F2,
     F4,
     F8,
@@ -24,6 +24,9 @@ pub(super) enum Item {
     I4,
     I8,
     U1,
+    U2,
+    U4,
+    U8,
     Bool,
 }
 
@@ -39,6 +42,9 @@ impl Item {
             "i4" => Item::I4,
             "i8" => Item::I8,
             "u1" => Item::U1,
+            "u2" => Item::U2,
+            "u4" => Item::U4,
+            "u8" => Item::U8,
             "b1" => Item::Bool,
             _ => {
                 return Err(format!(
@@ -57,17 +63,17 @@ impl Item {
     }
 
     /// How many bytes an item has.
-    pub(super) fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         match self {
             Item::I1 | Item::U1 | Item::Bool => 1,
-            Item::F2 | Item::I2 => 2,
-            Item::F4 | Item::I4 => 4,
-            Item::F8 | Item::I8 => 8,
+            Item::F2 | Item::I2 | Item::U2 => 2,
+            Item::F4 | Item::I4 | Item::U4 => 4,
+            Item::F8 | Item::I8 | Item::U8 => 8,
         }
     }
 
     /// The type of numbers that scores of this type become; none for those that are no scores.
-    pub(super) fn number(self) -> Option<Number> {
+    pub(crate) fn number(self) -> Option<Number> {
         match self {
             Item::F2 | Item::F4 => Some(Number::F32),
             Item::F8 => Some(Number::F64),
@@ -77,7 +83,7 @@ impl Item {
 
     /// The value of an item, from as many bytes as it has.
     #[inline]
-    pub(super) fn value(self, bytes: &[u8]) -> f64 {
+    pub(crate) fn value(self, bytes: &[u8]) -> f64 {
         match (self, bytes) {
             (Item::F4, &[a, b, c, d]) => f64::from(f32::from_le_bytes([a, b, c, d])),
             (Item::F8, &[a, b, c, d, e, f, g, h]) => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
@@ -85,6 +91,11 @@ impl Item {
             (Item::I1, &[a]) => f64::from(a as i8),
             (Item::U1 | Item::Bool, &[a]) => f64::from(a),
             (Item::I2, &[a, b]) => f64::from(i16::from_le_bytes([a, b])),
+            (Item::U2, &[a, b]) => f64::from(u16::from_le_bytes([a, b])),
+            (Item::U4, &[a, b, c, d]) => f64::from(u32::from_le_bytes([a, b, c, d])),
+            (Item::U8, &[a, b, c, d, e, f, g, h]) => {
+                u64::from_le_bytes([a, b, c, d, e, f, g, h]) as f64
+            }
             (Item::I4, &[a, b, c, d]) => f64::from(i32::from_le_bytes([a, b, c, d])),
             (Item::I8, &[a, b, c, d, e, f, g, h]) => {
                 i64::from_le_bytes([a, b, c, d, e, f, g, h]) as f64
@@ -96,17 +107,19 @@ impl Item {
 
 /// What an npy file says of itself.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) item: Item,
-    pub(super) rows: u64,
-    pub(super) columns: u64,
+pub(crate) struct Header {
+    pub(crate) item: Item,
+    pub(crate) rows: u64,
+    pub(crate) columns: u64,
+    /// Whether the array has one dimension, which is then a single column.
+    pub(crate) flat: bool,
     /// How many bytes come before the items.
-    pub(super) length: u64,
+    pub(crate) length: u64,
 }
 
 impl Header {
     /// Reads the header, and no further.
-    pub(super) fn read(reader: &mut impl Read) -> Result<Header, String> {
+    pub(crate) fn read(reader: &mut impl Read) -> Result<Header, String> {
         let mut take = |count: usize| -> Result<Vec<u8>, String> {
             let mut bytes = vec![0; count];
             let cut = |error| format!("the header of the npy file cannot be read: {error}");
@@ -135,6 +148,31 @@ impl Header {
         let mut header = Header::parse(text)?;
         header.length = (start.len() + size + length) as u64;
         Ok(header)
+    }
+
+    /// Refuses an array of one dimension.
+    pub(crate) fn table(self) -> Result<Header, String> {
+        if self.flat { Err(dimensions(1)) } else { Ok(self) }
+    }
+
+    /// How many bytes the file has in all.
+    pub(crate) fn size(&self) -> Result<u64, String> {
+        let (rows, columns) = (self.rows, self.columns);
+        let items = rows.checked_mul(columns).and_then(|n| n.checked_mul(self.item.size() as u64));
+        let all = items.and_then(|bytes| bytes.checked_add(self.length));
+        all.ok_or_else(|| format!("the header claims {rows} rows of {columns} numbers"))
+    }
+
+    /// Compares what is claimed with the size of the file, where that is known.
+    pub(crate) fn check(&self, size: Option<u64>) -> Result<(), String> {
+        let (rows, columns, bytes) = (self.rows, self.columns, self.size()?);
+        match size.filter(|&size| size != bytes) {
+            None => Ok(()),
+            Some(size) => Err(format!(
+                "the header claims {rows} rows of {columns} numbers, {bytes} bytes in all, and \
+                 the file has {size}: it is damaged or cut"
+            )),
+        }
     }
 
     /// Reads the dictionary.
@@ -167,19 +205,22 @@ impl Header {
         let (Some(item), Some(fortran), Some(shape)) = (item, fortran, shape) else {
             return Err(String::from("the npy header lacks `descr`, `fortran_order` or `shape`"));
         };
-        let &[rows, columns] = shape.as_slice() else {
-            return Err(format!(
-                "the array has {} dimensions; a table has two, rows and labels",
-                shape.len()
-            ));
+        let (rows, columns, flat) = match *shape.as_slice() {
+            [rows] => (rows, 1, true),
+            [rows, columns] => (rows, columns, false),
+            _ => return Err(dimensions(shape.len())),
         };
         if fortran && rows > 1 && columns > 1 {
             return Err(String::from(
                 "the array is in Fortran order; save numpy.ascontiguousarray(array)",
             ));
         }
-        Ok(Header { item, rows, columns, length: 0 })
+        Ok(Header { item, rows, columns, flat, length: 0 })
     }
+}
+
+fn dimensions(count: usize) -> String {
+    format!("the array has {count} dimensions; a table has two, rows and columns")
 }
 
 /// The little of Python that a header has.
@@ -249,11 +290,20 @@ mod tests {
     #[test]
     fn headers_are_read() {
         let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }   \n";
-        let expected = Header { item: Item::F4, rows: 3, columns: 2, length: 0 };
+        let expected = Header { item: Item::F4, rows: 3, columns: 2, flat: false, length: 0 };
         assert_eq!(Header::parse(text).unwrap(), expected);
         let text = "{\"shape\":(3L,2L),'fortran_order':False,'descr':'|b1'}";
-        let expected = Header { item: Item::Bool, rows: 3, columns: 2, length: 0 };
+        let expected = Header { item: Item::Bool, rows: 3, columns: 2, flat: false, length: 0 };
         assert_eq!(Header::parse(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn one_dimension_is_no_table() {
+        let header = Header::parse("{'descr': '<u2', 'fortran_order': False, 'shape': (3,)}");
+        let header = header.unwrap();
+        assert_eq!((header.rows, header.columns, header.item), (3, 1, Item::U2));
+        assert!(header.table().unwrap_err().contains("1 dimensions"));
+        assert_eq!(Item::U4.value(&[0, 0, 0, 0x80]), 2f64.powi(31));
     }
 
     #[test]
@@ -262,7 +312,7 @@ mod tests {
             ("'<f4', 'fortran_order': True, 'shape': (3, 2)", "numpy.ascontiguousarray"),
             ("'>f4', 'fortran_order': False, 'shape': (3, 2)", "astype('<f4')"),
             ("'<c8', 'fortran_order': False, 'shape': (3, 2)", "`<c8` are not read"),
-            ("'<f4', 'fortran_order': False, 'shape': (3,)", "1 dimensions"),
+            ("'<f4', 'fortran_order': False, 'shape': (3, 2, 1)", "3 dimensions"),
             ("'<f4', 'fortran_order': False, 'shape': (-3, 2)", "where a number should be"),
             ("'<f4', 'fortran_order': False, 'shape': (99999999999999999999, 2)", "a number"),
             ("'<f4', 'fortran_order': maybe, 'shape': (3, 2)", "True or False"),

@@ -1,33 +1,18 @@
 //! Parquet: a column a label, or one column of lists with an entry a label.
 //!
-//! Read in batches of a few million numbers, whatever the size of the row groups. Sizes and places
-//! that the footer claims are checked before anything is read; the schema of Arrow in the footer
-//! is not used, so there are fewer types and less that can be damaged.
-
-use std::fs::File;
-use std::sync::Arc;
+//! Read in batches, whatever the size of the row groups.
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-};
-use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::cell::Cell;
 use super::columns::{Use, Wanted};
 use super::parquet_cells::{copy_numbers, copy_texts, is_number, is_text};
-use super::parquet_pages::CheckedGroups;
+use super::parquet_file::{ParquetFile, damaged};
 use super::source::Source;
 use super::{Number, TableLimits};
 use crate::Error;
-
-/// How many numbers a batch has at most, where it has more than one row.
-const BATCH_NUMBERS: usize = 4 << 20;
-/// How many rows a batch has at most.
-const BATCH_ROWS: usize = 8192;
 
 /// What a column of the file is for.
 #[derive(Debug, Clone, Copy)]
@@ -58,28 +43,10 @@ impl ParquetRows {
         limits: &TableLimits,
     ) -> Result<ParquetRows, Error> {
         let path = source.name.clone();
-        let wrong = |message| Error::Table { path: path.clone(), message };
-        let damaged = |error| parquet_error(&path, error);
-        let file = source.into_file()?;
-        let size = length(&file).map_err(|source| Error::Read { path: path.clone(), source })?;
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let footer = ArrowReaderMetadata::load(&file, options).map_err(damaged)?;
-        let metadata = Arc::clone(footer.metadata());
-        let rows = check(&metadata, size, limits).map_err(wrong)?;
-        let (columns, number) = layout(footer.schema(), &path, wanted)?;
-        let width = columns.len().max(wanted.labels.len());
-        let batch = (BATCH_NUMBERS / width).clamp(1, BATCH_ROWS);
-        let schema = metadata.file_metadata().schema_descr();
-        let levels = parquet_to_arrow_field_levels(schema, ProjectionMask::all(), None);
-        let levels = levels.map_err(damaged)?;
-        let groups = CheckedGroups {
-            file: Arc::new(file),
-            metadata: Arc::clone(&metadata),
-            rows: rows as usize,
-        };
-        let reader =
-            ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, batch, None);
-        let reader = reader.map_err(damaged)?;
+        let file = ParquetFile::open(source, limits)?;
+        let (columns, number) = layout(&file.schema, &path, wanted)?;
+        let (rows, width) = (file.rows, columns.len().max(wanted.labels.len()));
+        let reader = file.batches(None, width)?;
         let labels = wanted.labels.to_vec();
         Ok(ParquetRows { path, reader, batch: None, columns, labels, number, rows, done: 0 })
     }
@@ -240,56 +207,4 @@ fn layout(
         columns.push(column);
     }
     Ok((columns, number))
-}
-
-/// Checks what the footer claims and counts the rows.
-fn check(metadata: &ParquetMetaData, size: u64, limits: &TableLimits) -> Result<u64, String> {
-    let mut rows = 0u64;
-    for (index, group) in metadata.row_groups().iter().enumerate() {
-        let broken = |what: &str| format!("the file is damaged: row group {index} has {what}");
-        let count = u64::try_from(group.num_rows()).ok();
-        let count = count.and_then(|count| rows.checked_add(count));
-        rows = count.ok_or_else(|| broken("an impossible number of rows"))?;
-        let mut unpacked = 0u64;
-        for column in group.columns() {
-            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-            let start = u64::try_from(start.min(column.data_page_offset())).ok();
-            let end = u64::try_from(column.compressed_size()).ok().zip(start);
-            let end = end.and_then(|(length, start)| start.checked_add(length));
-            if end.is_none_or(|end| end > size) || column.num_values() < 0 {
-                return Err(broken("a column that is not inside the file"));
-            }
-            let bytes = u64::try_from(column.uncompressed_size()).ok();
-            let bytes = bytes.and_then(|bytes| unpacked.checked_add(bytes));
-            unpacked = bytes.ok_or_else(|| broken("a column of an impossible size"))?;
-        }
-        if unpacked > limits.max_row_group {
-            return Err(format!(
-                "row group {index} unpacks to {unpacked} bytes and {} are allowed; write smaller \
-                 row groups or raise the limit",
-                limits.max_row_group
-            ));
-        }
-    }
-    Ok(rows)
-}
-
-fn length(file: &File) -> std::io::Result<u64> {
-    Ok(file.metadata()?.len())
-}
-
-/// An error of the Parquet library.
-fn parquet_error(path: &str, error: ParquetError) -> Error {
-    match error {
-        ParquetError::External(error) => match error.downcast::<std::io::Error>() {
-            Ok(source) => Error::Read { path: path.to_owned(), source: *source },
-            Err(error) => damaged(path, error.to_string()),
-        },
-        error => damaged(path, error.to_string()),
-    }
-}
-
-fn damaged(path: &str, message: impl AsRef<str>) -> Error {
-    let message = format!("this is no Parquet file or it is damaged: {}", message.as_ref());
-    Error::Table { path: path.to_owned(), message }
 }

@@ -11,18 +11,18 @@ use arrow_schema::DataType;
 use super::cell::Cell;
 
 /// Whether columns of a type hold numbers.
-pub(super) fn is_number(kind: &DataType) -> bool {
+pub(crate) fn is_number(kind: &DataType) -> bool {
     kind.is_integer() || kind.is_floating()
 }
 
 /// Whether columns of a type can be passed through as text.
-pub(super) fn is_text(kind: &DataType) -> bool {
+pub(crate) fn is_text(kind: &DataType) -> bool {
     is_number(kind) || matches!(kind, DataType::Utf8 | DataType::Boolean)
 }
 
 /// Fills cells from a column of numbers or booleans, from a row on. Nulls leave a cell as it is.
 /// The error has the number of the cell and its value.
-pub(super) fn copy_numbers<'c, T: Cell + 'c>(
+pub(crate) fn copy_numbers<'c, T: Cell + 'c>(
     array: &dyn Array,
     from: usize,
     cells: impl Iterator<Item = &'c mut T>,
@@ -66,7 +66,7 @@ fn copy<'c, A: ArrayAccessor, T: Cell + 'c>(
 }
 
 /// Adds the texts of a column, from a row on. Nulls are empty.
-pub(super) fn copy_texts(array: &dyn Array, from: usize, count: usize, texts: &mut Vec<String>) {
+pub(crate) fn copy_texts(array: &dyn Array, from: usize, count: usize, texts: &mut Vec<String>) {
     let (a, rows) = (array, from..from + count);
     match array.data_type() {
         DataType::Utf8 => add(a.as_string_opt::<i32>(), rows, texts),

@@ -17,10 +17,10 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 /// All row groups of a file, whose pages are checked.
-pub(super) struct CheckedGroups {
-    pub(super) file: Arc<File>,
-    pub(super) metadata: Arc<ParquetMetaData>,
-    pub(super) rows: usize,
+pub(crate) struct CheckedGroups {
+    pub(crate) file: Arc<File>,
+    pub(crate) metadata: Arc<ParquetMetaData>,
+    pub(crate) rows: usize,
 }
 
 impl RowGroups for CheckedGroups {

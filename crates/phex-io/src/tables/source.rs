@@ -18,9 +18,9 @@ enum Bytes {
 }
 
 /// A table that is open and not yet read, and its form.
-pub(super) struct Source {
-    pub(super) name: String,
-    pub(super) format: TableFormat,
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) format: TableFormat,
     bytes: Bytes,
     /// What was read from a stream to find the form.
     start: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Source {
 
 impl Source {
     /// Opens a file, or standard input for `-`.
-    pub(super) fn open(path: &Path, format: Option<TableFormat>) -> Result<Source, Error> {
+    pub(crate) fn open(path: &Path, format: Option<TableFormat>) -> Result<Source, Error> {
         let name = display_name(path);
         if is_standard(path) {
             return Source::from_reader(Box::new(io::stdin()), &name, format);
@@ -53,7 +53,7 @@ impl Source {
     }
 
     /// Takes a stream.
-    pub(super) fn from_reader(
+    pub(crate) fn from_reader(
         mut reader: Box<dyn Read + Send>,
         name: &str,
         format: Option<TableFormat>,
@@ -70,7 +70,7 @@ impl Source {
     }
 
     /// How many bytes there are, where that can be known before they are read.
-    pub(super) fn size(&self) -> Option<u64> {
+    pub(crate) fn size(&self) -> Option<u64> {
         match self.bytes {
             Bytes::File { size, .. } => Some(size),
             Bytes::Stream(_) => None,
@@ -78,7 +78,7 @@ impl Source {
     }
 
     /// The bytes in order.
-    pub(super) fn into_stream(self) -> Box<dyn BufRead + Send> {
+    pub(crate) fn into_stream(self) -> Box<dyn BufRead + Send> {
         match self.bytes {
             Bytes::File { file, .. } => Box::new(BufReader::with_capacity(BUFFER, file)),
             Bytes::Stream(stream) => {
@@ -90,7 +90,7 @@ impl Source {
 
     /// The bytes as a file: a stream goes to a temporary one that has no name.
     #[cfg(feature = "parquet")]
-    pub(super) fn into_file(self) -> Result<File, Error> {
+    pub(crate) fn into_file(self) -> Result<File, Error> {
         let failed = |source| Error::Read { path: self.name.clone(), source };
         match self.bytes {
             Bytes::File { file, .. } => Ok(file),

@@ -151,7 +151,7 @@ impl fmt::Debug for TableWriter {
 }
 
 #[cfg(not(feature = "parquet"))]
-pub(super) fn without_parquet(path: String) -> Error {
+pub(crate) fn without_parquet(path: String) -> Error {
     let message = String::from("this phex was built without Parquet; use csv or npy");
     Error::Table { path, message }
 }

@@ -1,0 +1,130 @@
+//! Features in memory, and the columns that they were made of.
+
+use serde::{Deserialize, Serialize};
+
+/// Numbers, row after row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Features {
+    /// The names of the columns: those of a category are `name=category`.
+    pub names: Vec<String>,
+    /// How many rows there are.
+    pub rows: usize,
+    /// How many columns there are.
+    pub columns: usize,
+    /// The values, row after row. Missing numbers are NaN; a missing category is 0 in each of its
+    /// columns. None is infinite.
+    pub values: Vec<f32>,
+}
+
+impl Features {
+    /// The values of a row.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.columns..(row + 1) * self.columns]
+    }
+}
+
+/// What a column of a file becomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FeatureKind {
+    /// A number, as it is.
+    Numeric,
+    /// One column for each of these categories: 1 where the cell is the category, else 0.
+    Nominal {
+        /// The categories, in order.
+        values: Vec<String>,
+    },
+}
+
+/// A column of a file that is a feature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeatureColumn {
+    /// Its name.
+    pub name: String,
+    /// What it becomes.
+    #[serde(flatten)]
+    pub kind: FeatureKind,
+}
+
+/// How columns of files become features: learned from training data, kept with the model, and
+/// applied to new data.
+///
+/// ```
+/// use phex_io::FeatureSchema;
+///
+/// let json = r#"{"columns": [{"name": "weight", "kind": "numeric"},
+///                            {"name": "fur", "kind": "nominal", "values": ["no", "yes"]}]}"#;
+/// let schema: FeatureSchema = serde_json::from_str(json)?;
+/// assert_eq!(schema.names(), ["weight", "fur=no", "fur=yes"]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureSchema {
+    /// The columns, in order.
+    pub columns: Vec<FeatureColumn>,
+}
+
+impl FeatureSchema {
+    /// How many features a row has.
+    pub fn width(&self) -> usize {
+        let width = |column: &FeatureColumn| match &column.kind {
+            FeatureKind::Numeric => 1,
+            FeatureKind::Nominal { values } => values.len(),
+        };
+        self.columns.iter().map(width).sum()
+    }
+
+    /// The names of the features.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for FeatureColumn { name, kind } in &self.columns {
+            match kind {
+                FeatureKind::Numeric => names.push(name.clone()),
+                FeatureKind::Nominal { values } => {
+                    names.extend(values.iter().map(|value| format!("{name}={value}")));
+                }
+            }
+        }
+        names
+    }
+
+    /// The first column that another schema does not have in the same place, and why.
+    pub(super) fn difference(&self, other: &FeatureSchema) -> Option<(String, String)> {
+        for (index, ours) in self.columns.iter().enumerate() {
+            let message = match other.columns.get(index) {
+                None => String::from("is missing"),
+                Some(theirs) if theirs.name != ours.name => {
+                    format!("is missing where it should be: there is `{}`", theirs.name)
+                }
+                Some(theirs) => match (&ours.kind, &theirs.kind) {
+                    (ours, theirs) if ours == theirs => continue,
+                    (FeatureKind::Nominal { .. }, FeatureKind::Nominal { .. }) => {
+                        String::from("has other categories")
+                    }
+                    (FeatureKind::Numeric, _) => String::from("holds text and not numbers"),
+                    (_, _) => String::from("holds numbers and not categories"),
+                },
+            };
+            return Some((ours.name.clone(), message));
+        }
+        let more = other.columns.get(self.columns.len())?;
+        Some((more.name.clone(), String::from("is one too many")))
+    }
+}
+
+/// A column with categories that the schema does not have. They are 0 in each column of the
+/// feature, as missing ones are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen {
+    /// The name of the column.
+    pub column: String,
+    /// How many cells have such a category.
+    pub count: usize,
+    /// The first such category.
+    pub first: String,
+}

@@ -1,0 +1,265 @@
+//! From cells to labels of the graph.
+
+use std::path::Path;
+
+use phex::graph::{LabelId, RelationGraph};
+
+use super::table::Cell;
+use super::{LabelForm, Target, TargetOptions, Targets, Unlisted, open_lines};
+use crate::arff::Hierarchy;
+use crate::text::{did_you_mean, shown};
+use crate::{Error, TableLimits};
+
+/// What says in a list that a label is off.
+const OFF: char = '!';
+/// A class that is no label of the graph.
+const NO_LABEL: u32 = u32::MAX;
+
+/// Collects what rows say of labels.
+pub(super) struct LabelReader<'g> {
+    graph: &'g RelationGraph,
+    options: &'g TargetOptions,
+    /// The labels that numbers stand for, where names are given for them.
+    ids: Option<Vec<LabelId>>,
+    pub(super) targets: Targets,
+    /// What is known of each label in the row at hand: 1, -1 or 0.
+    state: Vec<i8>,
+    listed: Vec<Target>,
+    limit: usize,
+}
+
+/// The classes of a hierarchical attribute as labels.
+pub(super) struct Classes {
+    hierarchy: Hierarchy,
+    parents: Vec<Vec<u32>>,
+    labels: Vec<u32>,
+    /// The row in which a class was last walked.
+    seen: Vec<usize>,
+    row: usize,
+}
+
+impl Classes {
+    pub(super) fn new(hierarchy: &Hierarchy, graph: &RelationGraph) -> Classes {
+        let label = |class: &String| graph.id(class).map_or(NO_LABEL, |id| id.0);
+        Classes {
+            labels: hierarchy.classes.iter().map(label).collect(),
+            parents: hierarchy.parents(),
+            seen: vec![0; hierarchy.classes.len()],
+            row: 0,
+            hierarchy: hierarchy.clone(),
+        }
+    }
+}
+
+impl<'g> LabelReader<'g> {
+    pub(super) fn new(
+        graph: &'g RelationGraph,
+        options: &'g TargetOptions,
+        limit: usize,
+    ) -> Result<LabelReader<'g>, Error> {
+        let ids = match &options.names {
+            None => None,
+            Some(names) => {
+                let mut ids = Vec::with_capacity(names.len());
+                for (id, name) in names.iter().enumerate() {
+                    ids.push(find(graph, name).map_err(|message| Error::Table {
+                        path: String::from("the names of numbered labels"),
+                        message: format!("number {id}: {message}"),
+                    })?);
+                }
+                Some(ids)
+            }
+        };
+        let targets = Targets::new(graph.len());
+        let state = vec![0; graph.len()];
+        Ok(LabelReader { graph, options, ids, targets, state, listed: Vec::new(), limit })
+    }
+
+    /// A row that one cell describes, in a form.
+    pub(super) fn row(
+        &mut self,
+        cell: Cell<'_>,
+        form: LabelForm,
+        separator: &str,
+    ) -> Result<(), String> {
+        let text = match cell {
+            Cell::List(items) => {
+                items.iter().try_for_each(|item| self.item(item.trim()))?;
+                return self.finish(true);
+            }
+            Cell::Missing | Cell::Text("?") => return self.finish(false),
+            Cell::Text(text) => text.trim().to_owned(),
+            Cell::Number(number) => number.to_string(),
+        };
+        match form {
+            LabelForm::List if text == "?" => return self.finish(false),
+            LabelForm::List => {
+                let items = text.split(separator).map(str::trim).filter(|item| !item.is_empty());
+                items.into_iter().try_for_each(|item| self.item(item))?;
+            }
+            LabelForm::Name if text.is_empty() => return self.finish(false),
+            LabelForm::Name => {
+                let label = find(self.graph, &text)?;
+                self.add(label, true)?;
+            }
+            LabelForm::Id => match self.label_of_id(&text)? {
+                Some(label) => self.add(label, true)?,
+                None => return self.finish(false),
+            },
+        }
+        self.finish(true)
+    }
+
+    /// A row of classes of a hierarchical attribute, each with all above it.
+    pub(super) fn classes(
+        &mut self,
+        cell: Cell<'_>,
+        separator: &str,
+        classes: &mut Classes,
+    ) -> Result<(), String> {
+        let Cell::Text(text) = cell else { return self.finish(false) };
+        classes.row += 1;
+        let names = text.split(separator).map(str::trim).filter(|name| !name.is_empty());
+        for name in names.filter(|name| !classes.hierarchy.is_root(name)) {
+            let Some(class) = classes.hierarchy.position(name) else {
+                let known = classes.hierarchy.classes.iter().map(String::as_str);
+                let hint = did_you_mean(name, known);
+                return Err(format!("the class {} is not declared{hint}", shown(name)));
+            };
+            let mut open = vec![class];
+            while let Some(class) = open.pop() {
+                let at = class as usize;
+                if std::mem::replace(&mut classes.seen[at], classes.row) == classes.row {
+                    continue;
+                }
+                if classes.labels[at] == NO_LABEL {
+                    find(self.graph, &classes.hierarchy.classes[at])?;
+                }
+                self.add(LabelId(classes.labels[at]), true)?;
+                open.extend_from_slice(&classes.parents[at]);
+            }
+        }
+        self.finish(true)
+    }
+
+    /// A name of a list, perhaps with the mark for off.
+    fn item(&mut self, item: &str) -> Result<(), String> {
+        match (self.graph.id(item), item.strip_prefix(OFF)) {
+            (Some(label), _) => self.add(label, true),
+            (None, Some(name)) => {
+                let label = find(self.graph, name.trim())?;
+                self.add(label, false)
+            }
+            (None, None) => {
+                let label = find(self.graph, item)?;
+                self.add(label, true)
+            }
+        }
+    }
+
+    /// The label with a number; none where there is no number.
+    fn label_of_id(&self, text: &str) -> Result<Option<LabelId>, String> {
+        let number = match text {
+            "" | "NA" => return Ok(None),
+            text => text.parse::<f64>().ok(),
+        };
+        let count = self.ids.as_ref().map_or(self.graph.len(), Vec::len);
+        let expected = || {
+            let what = if self.ids.is_some() { "names" } else { "labels" };
+            format!("{} is no number of a label; there are {count} {what}", shown(text))
+        };
+        match number.ok_or_else(expected)? {
+            number if number == -1.0 || number.is_nan() => Ok(None),
+            number if number >= 0.0 && number < count as f64 && number.fract() == 0.0 => {
+                let number = number as usize;
+                Ok(Some(self.ids.as_ref().map_or(LabelId(number as u32), |ids| ids[number])))
+            }
+            _ => Err(expected()),
+        }
+    }
+
+    /// Says what a row knows of a label.
+    pub(super) fn add(&mut self, label: LabelId, on: bool) -> Result<(), String> {
+        let value = if on { 1 } else { -1 };
+        match self.state[label.index()] {
+            0 => {
+                self.state[label.index()] = value;
+                self.listed.push(Target { label: label.0, on });
+                Ok(())
+            }
+            old if old == value => Ok(()),
+            _ => Err(format!("the label `{}` is both on and off", self.graph.name(label))),
+        }
+    }
+
+    /// Ends a row; `known` says whether it is complete as far as it lists labels at all.
+    pub(super) fn finish(&mut self, known: bool) -> Result<(), String> {
+        let closed = self.options.unlisted == Unlisted::Off;
+        if closed || self.options.ancestors {
+            self.close_upwards()?;
+        }
+        self.targets.push(&self.listed, closed && known);
+        for target in self.listed.drain(..) {
+            self.state[target.label as usize] = 0;
+        }
+        Ok(())
+    }
+
+    /// Whether there are more entries than allowed.
+    pub(super) fn is_full(&self) -> bool {
+        self.targets.entries().len() > self.limit
+    }
+
+    fn close_upwards(&mut self) -> Result<(), String> {
+        let mut next = 0;
+        while next < self.listed.len() {
+            let Target { label, on } = self.listed[next];
+            next += 1;
+            if !on {
+                continue;
+            }
+            for &parent in self.graph.topology().parents(LabelId(label)) {
+                match self.state[parent.index()] {
+                    0 => self.add(parent, true)?,
+                    1 => {}
+                    _ => {
+                        return Err(format!(
+                            "the label `{}` is on and `{}`, which is above it, is off",
+                            self.graph.name(LabelId(label)),
+                            self.graph.name(parent)
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The label of a name.
+fn find(graph: &RelationGraph, name: &str) -> Result<LabelId, String> {
+    graph.id(name).ok_or_else(|| {
+        let known = graph.labels().iter().map(|label| label.name.as_str());
+        format!("{} is no label of the graph{}", shown(name), did_you_mean(name, known))
+    })
+}
+
+/// Reads the names of numbered labels: one a line, number 0 first.
+///
+/// # Errors
+/// When the file cannot be read, or a line is empty and others follow.
+pub fn read_label_names(path: &Path) -> Result<Vec<String>, Error> {
+    let mut lines = open_lines(path, &TableLimits::default())?;
+    let mut names = Vec::new();
+    let mut empty = false;
+    while lines.next()? {
+        match (lines.text()?.trim(), empty) {
+            ("", _) => empty = true,
+            (_, true) => {
+                return Err(lines.error("a line before this one is empty; each has a name"));
+            }
+            (name, false) => names.push(name.to_owned()),
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,134 @@
+//! What is known of labels, row by row.
+
+use phex::graph::LabelId;
+use phex::infer::Evidence;
+
+/// A label that a row lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// The position of the label in the graph.
+    pub label: u32,
+    /// Whether it is on.
+    pub on: bool,
+}
+
+/// A row of targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TargetRow<'a> {
+    /// The labels that are listed, in the order of the graph.
+    pub listed: &'a [Target],
+    /// Whether all others are off: else they are unknown.
+    pub others_off: bool,
+}
+
+/// What rows say of labels: sparse, since most rows list few of many labels.
+///
+/// ```
+/// use phex_io::{Target, Targets};
+///
+/// let mut targets = Targets::new(3);
+/// targets.push(&[Target { label: 1, on: true }], false);
+/// targets.push(&[Target { label: 0, on: true }], true);
+/// let mut values = vec![0; 3];
+/// targets.fill(0, &mut values);
+/// assert_eq!(values, [0, 1, 0]);
+/// targets.fill(1, &mut values);
+/// assert_eq!(values, [1, -1, -1]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Targets {
+    labels: usize,
+    /// Where the entries of each row start, and the end.
+    offsets: Vec<usize>,
+    entries: Vec<Target>,
+    others_off: Vec<bool>,
+}
+
+impl Targets {
+    /// No rows, for a graph of so many labels.
+    pub fn new(labels: usize) -> Targets {
+        Targets { labels, offsets: vec![0], entries: Vec::new(), others_off: Vec::new() }
+    }
+
+    /// How many labels the graph has.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.others_off.len()
+    }
+
+    /// All labels that are listed, row after row.
+    pub fn entries(&self) -> &[Target] {
+        &self.entries
+    }
+
+    /// Where in the entries each row starts, and at last where they end.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// A row.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn row(&self, row: usize) -> TargetRow<'_> {
+        let listed = &self.entries[self.offsets[row]..self.offsets[row + 1]];
+        TargetRow { listed, others_off: self.others_off[row] }
+    }
+
+    /// Adds a row: what it lists, and whether all other labels are off.
+    ///
+    /// # Panics
+    /// When a label is not in the graph.
+    pub fn push(&mut self, listed: &[Target], others_off: bool) {
+        let from = self.entries.len();
+        assert!(listed.iter().all(|target| (target.label as usize) < self.labels), "no such label");
+        self.entries.extend_from_slice(listed);
+        self.entries[from..].sort_unstable();
+        self.offsets.push(self.entries.len());
+        self.others_off.push(others_off);
+    }
+
+    /// Fills a value for each label: 1 (on), -1 (off) or 0 (unknown).
+    ///
+    /// # Panics
+    /// When there is no such row, or the values are not as many as the labels.
+    pub fn fill(&self, row: usize, values: &mut [i8]) {
+        assert_eq!(values.len(), self.labels, "a value for each label");
+        let row = self.row(row);
+        values.fill(if row.others_off { -1 } else { 0 });
+        for target in row.listed {
+            values[target.label as usize] = if target.on { 1 } else { -1 };
+        }
+    }
+
+    /// A row as the engines take it.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn evidence(&self, row: usize) -> Vec<Evidence> {
+        let row = self.row(row);
+        let others = if row.others_off { Evidence::Off } else { Evidence::Unknown };
+        let mut evidence = vec![others; self.labels];
+        for target in row.listed {
+            let id = LabelId(target.label);
+            evidence[id.index()] = if target.on { Evidence::On } else { Evidence::Off };
+        }
+        evidence
+    }
+
+    /// Adds the rows of others of the same labels.
+    ///
+    /// # Panics
+    /// When they are of another number of labels.
+    pub fn append(&mut self, more: &Targets) {
+        assert_eq!(self.labels, more.labels, "the same labels");
+        let start = self.entries.len();
+        self.entries.extend_from_slice(&more.entries);
+        self.offsets.extend(more.offsets.iter().skip(1).map(|&offset| start + offset));
+        self.others_off.extend_from_slice(&more.others_off);
+    }
+}
