@@ -118,8 +118,10 @@ impl Checkpoint {
     /// When the file is damaged or no checkpoint of this version.
     pub fn read(path: &Path) -> Result<Checkpoint, Error> {
         let (tensors, metadata) = read_tensors(path)?;
-        let wrong = |message: String| Error::Model { message: format!("{}: {message}", path.display()) };
-        let place = metadata.get(KEY).ok_or_else(|| wrong(String::from("this is no checkpoint")))?;
+        let wrong =
+            |message: String| Error::Model { message: format!("{}: {message}", path.display()) };
+        let place =
+            metadata.get(KEY).ok_or_else(|| wrong(String::from("this is no checkpoint")))?;
         let place: Place = serde_json::from_str(place).map_err(|error| wrong(error.to_string()))?;
         if place.version != VERSION {
             return Err(wrong(format!("version {} is not {VERSION}", place.version)));

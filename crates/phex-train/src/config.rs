@@ -275,11 +275,7 @@ impl StrengthSetting {
             StrengthSetting::Given => Ok(graph.clone()),
             StrengthSetting::All(strength) => graph.map_strengths(|_, _| strength),
             StrengthSetting::Scale(factor) => graph.map_strengths(|_, strength| {
-                if strength.is_hard() {
-                    strength
-                } else {
-                    Strength::W(factor * strength.cost())
-                }
+                if strength.is_hard() { strength } else { Strength::W(factor * strength.cost()) }
             }),
         }
     }
@@ -312,7 +308,8 @@ impl FromStr for StrengthSetting {
             };
         }
         let known = "write `given`, `hard`, `u=0.5`, `q=0.1`, `w=2` or `scale=2`";
-        let strength = Strength::parse(text).map_err(|_| format!("`{text}` is no strength: {known}"))?;
+        let strength =
+            Strength::parse(text).map_err(|_| format!("`{text}` is no strength: {known}"))?;
         match strength.fault() {
             None if !text.is_empty() => Ok(StrengthSetting::All(strength)),
             None => Err(format!("an empty strength: {known}")),
@@ -459,7 +456,10 @@ impl Config {
                 return wrong("optimiser.schedule", "warm_up is 0 or more and below 1");
             }
             Schedule::Step { every, factor } if every == 0 || !(factor > 0.0 && factor <= 1.0) => {
-                return wrong("optimiser.schedule", "every is 1 or more, factor above 0 and at most 1");
+                return wrong(
+                    "optimiser.schedule",
+                    "every is 1 or more, factor above 0 and at most 1",
+                );
             }
             _ => {}
         }
@@ -483,7 +483,10 @@ impl Config {
         if let StrengthConfig::Learned { prior, learning_rate, every, .. } = self.strengths
             && !(not_negative(prior) && positive(learning_rate) && every > 0)
         {
-            return wrong("strengths", "prior is 0 or more, learning_rate above 0, every 1 or more");
+            return wrong(
+                "strengths",
+                "prior is 0 or more, learning_rate above 0, every 1 or more",
+            );
         }
         if !below_one(self.validation.fraction) {
             return wrong("validation.fraction", "a number of 0 or more and below 1 is needed");

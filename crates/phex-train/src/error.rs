@@ -47,7 +47,9 @@ pub enum Error {
         learning_rate: f64,
     },
     /// A checkpoint belongs to another run.
-    #[error("the checkpoint belongs to another run: {message}; train into another folder, or remove it")]
+    #[error(
+        "the checkpoint belongs to another run: {message}; train into another folder, or remove it"
+    )]
     OtherRun {
         /// What differs.
         message: String,

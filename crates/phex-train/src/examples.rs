@@ -32,7 +32,11 @@ impl<'a> Examples<'a> {
         let message = if features.rows != targets.rows() {
             format!("there are {} rows of features and {} of labels", features.rows, targets.rows())
         } else if targets.labels() != graph.len() {
-            format!("the targets have {} labels and the graph has {}", targets.labels(), graph.len())
+            format!(
+                "the targets have {} labels and the graph has {}",
+                targets.labels(),
+                graph.len()
+            )
         } else if features.columns == 0 {
             String::from("there is no feature")
         } else {
@@ -53,8 +57,7 @@ impl<'a> Examples<'a> {
         let others = if target.others_off { Evidence::Off } else { Evidence::Unknown };
         out.resize(start + self.targets.labels(), others);
         for entry in target.listed {
-            out[start + entry.label as usize] =
-                if entry.on { Evidence::On } else { Evidence::Off };
+            out[start + entry.label as usize] = if entry.on { Evidence::On } else { Evidence::Off };
         }
     }
 
@@ -106,11 +109,13 @@ impl<'a> Examples<'a> {
                 let mut by_label = vec![1.0; graph.len()];
                 for (name, &weight) in given {
                     let Some(id) = graph.id(name) else {
-                        let message = format!("a class weight is given for `{name}`, which is no label");
+                        let message =
+                            format!("a class weight is given for `{name}`, which is no label");
                         return Err(Error::Examples { message });
                     };
                     if !(weight >= 0.0 && weight.is_finite()) {
-                        let message = format!("the class weight {weight} of `{name}` is not 0 or more");
+                        let message =
+                            format!("the class weight {weight} of `{name}` is not 0 or more");
                         return Err(Error::Examples { message });
                     }
                     by_label[id.index()] = weight;
@@ -120,11 +125,16 @@ impl<'a> Examples<'a> {
             ClassWeights::Balanced => {
                 let mut counts = vec![0.0f64; graph.len()];
                 for row in 0..self.rows() {
-                    self.most_specific(row, graph).iter().for_each(|&at| counts[at as usize] += 1.0);
+                    self.most_specific(row, graph)
+                        .iter()
+                        .for_each(|&at| counts[at as usize] += 1.0);
                 }
                 let total: f64 = counts.iter().sum();
                 let classes = counts.iter().filter(|count| **count > 0.0).count() as f64;
-                counts.iter().map(|count| if *count > 0.0 { total / (classes * count) } else { 1.0 }).collect()
+                counts
+                    .iter()
+                    .map(|count| if *count > 0.0 { total / (classes * count) } else { 1.0 })
+                    .collect()
             }
         };
         let row_weight = |row: usize| {

@@ -18,8 +18,8 @@ mod trainer;
 
 pub use checkpoint::Checkpoint;
 pub use config::{
-    ClassWeights, Config, HeadConfig, Metric, Norm, ObjectiveConfig, OptimiserConfig, RowChoice, Rule,
-    Schedule, Stage, Start, StrengthConfig, StrengthSetting, ValidationConfig,
+    ClassWeights, Config, HeadConfig, Metric, Norm, ObjectiveConfig, OptimiserConfig, RowChoice,
+    Rule, Schedule, Stage, Start, StrengthConfig, StrengthSetting, ValidationConfig,
 };
 pub use error::Error;
 pub use examples::Examples;

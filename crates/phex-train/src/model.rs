@@ -55,7 +55,11 @@ impl TrainedModel {
     ///
     /// # Errors
     /// [`Error::Examples`] when the table has another number of features.
-    pub fn logits(&self, features: &Features, rows: std::ops::Range<usize>) -> Result<Vec<f32>, Error> {
+    pub fn logits(
+        &self,
+        features: &Features,
+        rows: std::ops::Range<usize>,
+    ) -> Result<Vec<f32>, Error> {
         self.standardiser.check(features)?;
         let mut values = Vec::with_capacity(rows.len() * features.columns);
         rows.for_each(|row| self.standardiser.push(features.row(row), &mut values));
@@ -74,8 +78,11 @@ impl TrainedModel {
             history: self.history.clone(),
             schema: self.schema.clone(),
         };
-        let config = serde_json::to_value(config)
-            .map_err(|error| Error::Model { message: error.to_string() })?;
+        let config = match serde_json::to_value(config) {
+            Ok(serde_json::Value::Object(config)) => config,
+            Ok(_) => return Err(Error::Model { message: String::from("no configuration") }),
+            Err(error) => return Err(Error::Model { message: error.to_string() }),
+        };
         let mut tensors = BTreeMap::new();
         let layout = self.head.layout();
         let weights = layout.weights.iter().map(|part| (part, &self.head.weights));
@@ -84,9 +91,10 @@ impl TrainedModel {
             let data = TensorData::F32(values[part.range.clone()].to_vec());
             tensors.insert(part.name.clone(), Tensor { shape: part.shape.clone(), data });
         }
-        for (name, values) in
-            [("features.mean", &self.standardiser.mean), ("features.deviation", &self.standardiser.deviation)]
-        {
+        for (name, values) in [
+            ("features.mean", &self.standardiser.mean),
+            ("features.deviation", &self.standardiser.deviation),
+        ] {
             let data = TensorData::F32(values.clone());
             tensors.insert(String::from(name), Tensor { shape: vec![values.len()], data });
         }
@@ -98,7 +106,7 @@ impl TrainedModel {
     /// # Errors
     /// [`Error::Model`] when a part is missing or does not fit the others.
     pub fn from_bundle(bundle: &Bundle) -> Result<TrainedModel, Error> {
-        let written: Written = serde_json::from_value(bundle.config.clone())
+        let written: Written = serde_json::from_value(bundle.config.clone().into())
             .map_err(|error| Error::Model { message: format!("config.json: {error}") })?;
         written.config.check()?;
         let read = |name: &str, shape: &[usize]| -> Result<&[f32], Error> {

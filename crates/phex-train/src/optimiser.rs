@@ -158,7 +158,9 @@ impl Schedule {
     /// The factor on the learning rate at a step of a stage.
     pub(crate) fn factor(self, step: u64, steps: u64, steps_an_epoch: u64) -> f64 {
         let done = step as f64 / steps.max(1) as f64;
-        let up = |warm_up: f64| if done < warm_up { (step + 1) as f64 / (warm_up * steps as f64).max(1.0) } else { 1.0 };
+        let up = |warm_up: f64| {
+            if done < warm_up { (step + 1) as f64 / (warm_up * steps as f64).max(1.0) } else { 1.0 }
+        };
         let after = |warm_up: f64| ((done - warm_up) / (1.0 - warm_up)).clamp(0.0, 1.0);
         match self {
             Schedule::Constant => 1.0,
@@ -194,7 +196,8 @@ mod tests {
                 let g = f64::from(gradient[at]);
                 m[at] = 0.9 * m[at] + 0.1 * g;
                 v[at] = 0.999 * v[at] + 0.001 * g * g;
-                let (m_hat, v_hat) = (m[at] / (1.0 - 0.9f64.powi(step)), v[at] / (1.0 - 0.999f64.powi(step)));
+                let (m_hat, v_hat) =
+                    (m[at] / (1.0 - 0.9f64.powi(step)), v[at] / (1.0 - 0.999f64.powi(step)));
                 // The bias, second, does not decay.
                 let decay = if at == 0 { 0.1 } else { 0.0 };
                 w[at] -= 0.01 * (m_hat / (v_hat.sqrt() + 1e-8) + decay * w[at]);

@@ -96,7 +96,11 @@ pub(super) fn matrix(values: &[f32], rows: usize, columns: usize) -> ArrayView2<
 ///
 /// # Panics
 /// When the slice has another length: the layout is wrong.
-pub(super) fn matrix_mut(values: &mut [f32], rows: usize, columns: usize) -> ArrayViewMut2<'_, f32> {
+pub(super) fn matrix_mut(
+    values: &mut [f32],
+    rows: usize,
+    columns: usize,
+) -> ArrayViewMut2<'_, f32> {
     let found = values.len();
     match ArrayViewMut2::from_shape((rows, columns), values) {
         Ok(view) => view,

@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::{HeadConfig, Norm, Start};
-pub(crate) use layout::{Layout, Part};
+pub(crate) use layout::Layout;
 use layout::{Layer, matrix, matrix_mut};
 use norm::Normalised;
 use products::multiply;
@@ -121,7 +121,10 @@ impl Head {
         values
     }
 
-    fn norm(&self, (scale, shift): &(std::ops::Range<usize>, std::ops::Range<usize>)) -> (&[f32], &[f32]) {
+    fn norm(
+        &self,
+        (scale, shift): &(std::ops::Range<usize>, std::ops::Range<usize>),
+    ) -> (&[f32], &[f32]) {
         (&self.weights[scale.clone()], &self.weights[shift.clone()])
     }
 

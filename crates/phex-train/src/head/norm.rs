@@ -95,7 +95,8 @@ impl Normalised {
         scale: &[f32],
         (by_scale, by_shift): (&mut [f32], &mut [f32]),
     ) {
-        for (g, normal) in gradient.chunks_exact_mut(columns).zip(self.values.chunks_exact(columns)) {
+        for (g, normal) in gradient.chunks_exact_mut(columns).zip(self.values.chunks_exact(columns))
+        {
             for at in 0..columns {
                 by_scale[at] += g[at] * normal[at];
                 by_shift[at] += g[at];
@@ -129,7 +130,8 @@ impl Normalised {
                 along[at] += g[at] * normal[at] / rows;
             }
         }
-        for (g, normal) in gradient.chunks_exact_mut(columns).zip(self.values.chunks_exact(columns)) {
+        for (g, normal) in gradient.chunks_exact_mut(columns).zip(self.values.chunks_exact(columns))
+        {
             for at in 0..columns {
                 g[at] = (g[at] - mean[at] - normal[at] * along[at]) * self.inverse[at];
             }

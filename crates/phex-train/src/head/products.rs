@@ -12,7 +12,11 @@ const TILE_ROWS: usize = 128;
 const TILE_COLUMNS: usize = 512;
 
 /// `out = a · b`.
-pub(super) fn multiply(a: ArrayView2<'_, f32>, b: ArrayView2<'_, f32>, out: ArrayViewMut2<'_, f32>) {
+pub(super) fn multiply(
+    a: ArrayView2<'_, f32>,
+    b: ArrayView2<'_, f32>,
+    out: ArrayViewMut2<'_, f32>,
+) {
     let (rows, columns) = out.dim();
     // Along the axis that gives more tiles.
     if rows.div_ceil(TILE_ROWS) >= columns.div_ceil(TILE_COLUMNS) {

@@ -25,9 +25,8 @@ fn gradients_are_central_differences() {
         };
         let mut head = Head::new(&config, 3, 4, 1);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
-        let mut draw = |count: usize| -> Vec<f32> {
-            (0..count).map(|_| normal(&mut random) as f32).collect()
-        };
+        let mut draw =
+            |count: usize| -> Vec<f32> { (0..count).map(|_| normal(&mut random) as f32).collect() };
         let (features, by_logit) = (draw(9 * 3), draw(9 * 4));
         let averages = head.averages.clone();
         let (_, tape) = head.forward(features.clone(), 7);
@@ -56,12 +55,18 @@ fn gradients_are_central_differences() {
 
 #[test]
 fn products_have_the_same_bits_on_any_number_of_threads() {
-    let config = HeadConfig { hidden: vec![300, 700], dropout: 0.5, start: Start::Uniform, ..HeadConfig::default() };
+    let config = HeadConfig {
+        hidden: vec![300, 700],
+        dropout: 0.5,
+        start: Start::Uniform,
+        ..HeadConfig::default()
+    };
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let mut head = Head::new(&config, 40, 600, 3);
-            let features: Vec<f32> = (0..200 * 40).map(|at| ((at * 37 % 101) as f32) / 50.0 - 1.0).collect();
+            let features: Vec<f32> =
+                (0..200 * 40).map(|at| ((at * 37 % 101) as f32) / 50.0 - 1.0).collect();
             let (logits, tape) = head.forward(features, 5);
             (head.backward(&tape, logits.clone()), logits)
         })

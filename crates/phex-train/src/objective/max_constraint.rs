@@ -36,7 +36,8 @@ impl MaxConstraint {
         for (label, children) in &self.order {
             let own = may(*label as usize).then_some(*label);
             let all = children.iter().filter_map(|&child| best[child as usize]);
-            let larger = |a: u32, b: u32| if logits[b as usize] > logits[a as usize] { b } else { a };
+            let larger =
+                |a: u32, b: u32| if logits[b as usize] > logits[a as usize] { b } else { a };
             best[*label as usize] = own.into_iter().chain(all).reduce(larger);
         }
         best
@@ -67,7 +68,8 @@ impl MaxConstraint {
     pub(super) fn probabilities(&self, logits: &[f32]) -> Vec<f32> {
         let row = |logits: &[f32]| -> Vec<f32> {
             let best = self.best(logits, |_| true);
-            let largest = |best: Option<u32>| best.map_or(0.0, |best| sigmoid(logits[best as usize]));
+            let largest =
+                |best: Option<u32>| best.map_or(0.0, |best| sigmoid(logits[best as usize]));
             best.into_iter().map(largest).collect()
         };
         logits.chunks_exact(self.labels()).flat_map(row).collect()

@@ -53,9 +53,7 @@ impl Objective {
             }
             ObjectiveConfig::Independent => Objective::Independent { labels: graph.len() },
             ObjectiveConfig::Softmax { coarse } => Objective::Softmax(Softmax::new(graph, coarse)),
-            ObjectiveConfig::MaxConstraint => {
-                Objective::MaxConstraint(MaxConstraint::new(graph))
-            }
+            ObjectiveConfig::MaxConstraint => Objective::MaxConstraint(MaxConstraint::new(graph)),
         })
     }
 
@@ -129,8 +127,12 @@ fn by_row(
     weights: &[f64],
     loss: impl Fn(&[f32], &[Evidence], &mut [f32]) -> Option<f64>,
 ) -> BatchLoss {
-    let mut found =
-        BatchLoss { total: 0.0, by_logit: vec![0.0; logits.len()], by_cost: None, impossible: None };
+    let mut found = BatchLoss {
+        total: 0.0,
+        by_logit: vec![0.0; logits.len()],
+        by_cost: None,
+        impossible: None,
+    };
     let rows = found.by_logit.chunks_exact_mut(labels).enumerate();
     for (row, out) in rows {
         let range = row * labels..(row + 1) * labels;

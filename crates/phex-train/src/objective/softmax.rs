@@ -47,8 +47,7 @@ impl Softmax {
         observed: &[Evidence],
         by_logit: &mut [f32],
     ) -> Option<f64> {
-        let has_leaf =
-            self.leaves.iter().any(|&leaf| observed[leaf as usize] == Evidence::On);
+        let has_leaf = self.leaves.iter().any(|&leaf| observed[leaf as usize] == Evidence::On);
         if observed.iter().all(|&seen| seen == Evidence::Unknown) || !(self.coarse || has_leaf) {
             return Some(0.0);
         }
@@ -68,7 +67,8 @@ impl Softmax {
             }
         }
         let all = self.weights(logits);
-        let allowed: f64 = all.iter().zip(&hits).filter(|(_, hit)| **hit == on).map(|(w, _)| w).sum();
+        let allowed: f64 =
+            all.iter().zip(&hits).filter(|(_, hit)| **hit == on).map(|(w, _)| w).sum();
         if allowed == 0.0 {
             return None;
         }
@@ -90,7 +90,8 @@ impl Softmax {
         let row = |logits: &[f32]| -> Vec<f32> {
             let weights = self.weights(logits);
             let total: f64 = weights.iter().sum();
-            let sum = |below: &Vec<u32>| -> f64 { below.iter().map(|&at| weights[at as usize]).sum() };
+            let sum =
+                |below: &Vec<u32>| -> f64 { below.iter().map(|&at| weights[at as usize]).sum() };
             self.below.iter().map(|below| (sum(below) / total) as f32).collect()
         };
         logits.chunks_exact(self.labels()).flat_map(row).collect()

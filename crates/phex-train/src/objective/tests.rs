@@ -26,9 +26,8 @@ fn gradients_are_central_differences() {
         ObjectiveConfig::Relations { loss: Loss::Marginal },
     ] {
         let objective = Objective::new(config, &graph, &Options::default()).unwrap();
-        let total = |logits: &[f32]| {
-            objective.loss(logits, &observed, &weights, false).unwrap().total
-        };
+        let total =
+            |logits: &[f32]| objective.loss(logits, &observed, &weights, false).unwrap().total;
         let found = objective.loss(&logits, &observed, &weights, false).unwrap();
         assert_eq!(found.impossible, None);
         for at in 0..logits.len() {
@@ -57,10 +56,12 @@ fn the_softmax_is_hex_over_leaves() {
     let relations = make(ObjectiveConfig::Relations { loss: Loss::Joint });
     // a, b, c, d, e: only leaves have scores.
     let logits = [0.0f32, 0.0, 0.4, 1.0, -0.3];
-    let (p, q) = (softmax.probabilities(&logits).unwrap(), relations.probabilities(&logits).unwrap());
+    let (p, q) =
+        (softmax.probabilities(&logits).unwrap(), relations.probabilities(&logits).unwrap());
     p.iter().zip(&q).for_each(|(p, q)| assert!((p - q).abs() < 1e-6, "{p} {q}"));
     let observed = [Unknown, On, Unknown, Unknown, Unknown];
-    let loss = |objective: &Objective| objective.loss(&logits, &observed, &[1.0], false).unwrap().total;
+    let loss =
+        |objective: &Objective| objective.loss(&logits, &observed, &[1.0], false).unwrap().total;
     assert!((loss(&softmax) - loss(&relations)).abs() < 1e-5);
     // Without coarse rows it says nothing of a row without a leaf.
     let fine = make(ObjectiveConfig::Softmax { coarse: false });

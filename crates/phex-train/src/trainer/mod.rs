@@ -112,12 +112,15 @@ impl<'a> Trainer<'a> {
         let all: Vec<u32> = (0..training.rows() as u32).collect();
         let held_out = match validation {
             Some(_) => 0,
-            None => ((training.rows() as f64 * config.validation.fraction) as usize).min(training.rows() - 1),
+            None => ((training.rows() as f64 * config.validation.fraction) as usize)
+                .min(training.rows() - 1),
         };
         let mut held_out = shuffled(&all, mix(&[config.seed, 0x7661_6c69]))[..held_out].to_vec();
         held_out.sort_unstable();
-        let rows: Vec<u32> = all.into_iter().filter(|row| held_out.binary_search(row).is_err()).collect();
-        let standardiser = Standardiser::new(training.features, rows.iter().map(|&row| row as usize));
+        let rows: Vec<u32> =
+            all.into_iter().filter(|row| held_out.binary_search(row).is_err()).collect();
+        let standardiser =
+            Standardiser::new(training.features, rows.iter().map(|&row| row as usize));
         if let Some(validation) = validation {
             standardiser.check(validation.features)?;
         }
@@ -127,7 +130,17 @@ impl<'a> Trainer<'a> {
         let graph = graph.clone();
         let options = options.clone();
         Ok(Trainer {
-            config, graph, options, training, validation, rows, held_out, weights, standardiser, state, objective,
+            config,
+            graph,
+            options,
+            training,
+            validation,
+            rows,
+            held_out,
+            weights,
+            standardiser,
+            state,
+            objective,
             fingerprint: OnceLock::new(),
         })
     }
@@ -177,7 +190,12 @@ impl<'a> Trainer<'a> {
         patience > 0 && self.state.stale >= patience
     }
 
-    fn run_epoch(&mut self, stage: &Stage, rows: &[u32], observer: &mut dyn Observer) -> Result<(), Error> {
+    fn run_epoch(
+        &mut self,
+        stage: &Stage,
+        rows: &[u32],
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
         let started = Instant::now();
         let (at_stage, at_epoch) = (self.state.stage as u64, self.state.epoch as u64);
         let order = shuffled(rows, mix(&[self.config.seed, at_stage, at_epoch]));
@@ -222,7 +240,13 @@ impl<'a> Trainer<'a> {
         observer.save(&checkpoint::Checkpoint::of(self)?)
     }
 
-    fn run_step(&mut self, rows: &[u32], learning_rate: f64, noise: u64, epoch: usize) -> Result<(), Error> {
+    fn run_step(
+        &mut self,
+        rows: &[u32],
+        learning_rate: f64,
+        noise: u64,
+        epoch: usize,
+    ) -> Result<(), Error> {
         let mut features = Vec::with_capacity(rows.len() * self.standardiser.columns());
         let mut observed = Vec::with_capacity(rows.len() * self.graph.len());
         let mut weights = Vec::with_capacity(rows.len());
@@ -238,7 +262,10 @@ impl<'a> Trainer<'a> {
             self.objective.loss(&logits, &observed, &weights, state.strengths.is_some())?;
         if let Some(at) = found.impossible {
             let row = rows[at] as usize;
-            return Err(Error::Impossible { row, observed: self.training.describe(row, &self.graph) });
+            return Err(Error::Impossible {
+                row,
+                observed: self.training.describe(row, &self.graph),
+            });
         }
         if !found.total.is_finite() {
             return Err(Error::Diverged { loss: found.total, epoch, learning_rate });
@@ -260,7 +287,8 @@ impl<'a> Trainer<'a> {
 
     /// A step of the strengths, when one is due.
     fn step_strengths(&mut self) -> Result<(), Error> {
-        let StrengthConfig::Learned { prior, learning_rate, every, .. } = self.config.strengths else {
+        let StrengthConfig::Learned { prior, learning_rate, every, .. } = self.config.strengths
+        else {
             return Ok(());
         };
         if !self.state.optimiser.steps.is_multiple_of(every as u64) {
@@ -295,8 +323,10 @@ impl<'a> Trainer<'a> {
     ) -> Result<EpochRecord, Error> {
         let measured = self.validate()?;
         let state = &mut self.state;
-        let strengths =
-            state.strengths.as_ref().map_or(Vec::new(), |learned| learned.strengths.values().to_vec());
+        let strengths = state
+            .strengths
+            .as_ref()
+            .map_or(Vec::new(), |learned| learned.strengths.values().to_vec());
         let record = EpochRecord {
             stage: stage.name.clone(),
             epoch,
@@ -308,11 +338,14 @@ impl<'a> Trainer<'a> {
             seconds: started.elapsed().as_secs_f64(),
         };
         if let Some((_, metric)) = measured {
-            let improves = |best: &Best| self.config.validation.metric.improves(metric, best.metric);
+            let improves =
+                |best: &Best| self.config.validation.metric.improves(metric, best.metric);
             state.stale += 1;
             if state.best.as_ref().is_none_or(improves) {
-                let (weights, averages) =
-                    (state.optimiser.kept(&state.head.weights).to_vec(), state.head.averages.clone());
+                let (weights, averages) = (
+                    state.optimiser.kept(&state.head.weights).to_vec(),
+                    state.head.averages.clone(),
+                );
                 state.best = Some(Best { metric, epoch, weights, averages, strengths });
                 state.stale = 0;
             }
@@ -369,12 +402,14 @@ impl<'a> Trainer<'a> {
     pub(crate) fn data_fingerprint(&self) -> u64 {
         *self.fingerprint.get_or_init(|| {
             let of = |examples: &Examples<'_>| {
-                let values = examples.features.values.iter().map(|value| u64::from(value.to_bits()));
+                let values =
+                    examples.features.values.iter().map(|value| u64::from(value.to_bits()));
                 let rows = 0..examples.rows();
                 let targets = rows.flat_map(|row| {
                     let target = examples.targets.row(row);
                     let listed = target.listed.iter();
-                    let listed = listed.map(|entry| u64::from(entry.label) << 1 | u64::from(entry.on));
+                    let listed =
+                        listed.map(|entry| u64::from(entry.label) << 1 | u64::from(entry.on));
                     std::iter::once(u64::MAX - u64::from(target.others_off)).chain(listed)
                 });
                 checkpoint::hash(values.chain(targets))

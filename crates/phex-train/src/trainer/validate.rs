@@ -58,7 +58,8 @@ impl Trainer<'_> {
         };
         let Some(metric) = metric else {
             let name = self.config.validation.metric.name();
-            let message = format!("no validation row has what the metric {name} needs: a label that is on");
+            let message =
+                format!("no validation row has what the metric {name} needs: a label that is on");
             return Err(Error::Examples { message });
         };
         Ok(Some((loss, metric)))
