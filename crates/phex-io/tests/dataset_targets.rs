@@ -226,7 +226,7 @@ fn parquet_has_lists_of_names() {
     let read = |targets: TargetOptions, drop: &str| {
         let drop = names(&[drop]);
         let options = DatasetOptions { targets: Some(targets), drop, ..DatasetOptions::default() };
-        let data = read_dataset(&[path.clone()], &options, Some(&graph())).unwrap();
+        let data = read_dataset(std::slice::from_ref(&path), &options, Some(&graph())).unwrap();
         assert_eq!(data.features.values, [1., 2., 3.]);
         rows(&data.targets.unwrap())
     };
@@ -260,7 +260,7 @@ fn hierarchical_attributes() {
             TargetOptions { unlisted: Unlisted::Off, ..TargetOptions::new(source.clone()) };
         let read = |targets, graph: &RelationGraph| {
             let options = DatasetOptions { targets: Some(targets), ..DatasetOptions::default() };
-            read_dataset(&[path.clone()], &options, Some(graph))
+            read_dataset(std::slice::from_ref(&path), &options, Some(graph))
         };
         let data = read(closed.clone(), &graph).unwrap();
         assert_eq!(rows(data.targets.as_ref().unwrap()), expected);
@@ -280,7 +280,8 @@ fn hierarchical_attributes() {
     let graph = graph_of_arff(&path).unwrap().build().unwrap();
     let targets = Some(TargetOptions::new(TargetSource::Hierarchical));
     let options = DatasetOptions { targets, ..DatasetOptions::default() };
-    let error = read_dataset(&[path.clone()], &options, Some(&graph)).unwrap_err().to_string();
+    let error =
+        read_dataset(std::slice::from_ref(&path), &options, Some(&graph)).unwrap_err().to_string();
     assert!(
         error.contains(":6: attribute `class`: the class `b/d` is not declared; did you mean"),
         "{error}"

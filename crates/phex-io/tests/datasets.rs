@@ -101,6 +101,12 @@ fn mistakes_have_places() {
     // Categories count too: 2 rows of 3 columns.
     let small = DatasetOptions { max_values: 5, ..plain() };
     assert!(message("x.csv", "a,b\n1,p\n3,q\n", &small).contains("more than the 5 values"));
+    let long = format!("{},id\na,{}\nb,x\n", "n".repeat(30), "k".repeat(10));
+    let small = DatasetOptions { max_values: 10, ..plain() };
+    assert!(message("x.csv", &long, &small).contains("more than the 40 bytes of names allowed"));
+    let keep = DatasetOptions { max_values: 2, keep: names(&["id"]), ..plain() };
+    assert!(message("x.csv", &long, &keep).contains("the 8 bytes of kept text allowed"));
+    assert!(message("x.csv", ",a\n0,1\n", &plain()).contains("has no name"));
     assert!(matches!(read_dataset(&[], &plain(), None), Err(Error::Table { .. })));
 }
 

@@ -86,7 +86,7 @@ fn claims_are_held_to_limits() {
     let path = folder.path().join("x.arff");
     std::fs::write(&path, &text).unwrap();
     let options = DatasetOptions { max_values: 1 << 20, ..DatasetOptions::default() };
-    let error = read_dataset(&[path.clone()], &options, None).unwrap_err().to_string();
+    let error = read_dataset(std::slice::from_ref(&path), &options, None).unwrap_err().to_string();
     assert!(error.contains("more than the 1048576 values allowed"), "{error}");
     // A path of very many levels.
     std::fs::write(&path, format!("@attribute c hierarchical a{}\n@data\n", "/a".repeat(100_000)))
@@ -118,10 +118,10 @@ fn targets_are_held_to_limits() {
         let targets = Some(TargetOptions::new(source));
         let (features, max_values) = (Some(names(&["x"])), 100);
         let options = DatasetOptions { targets, features, max_values, ..Default::default() };
-        assert!(read_dataset(&[csv.clone()], &options, Some(&graph())).is_ok());
+        assert!(read_dataset(std::slice::from_ref(&csv), &options, Some(&graph())).is_ok());
         std::fs::write(&csv, format!("x,is\n{}", "1,a\n".repeat(100))).unwrap();
         let options = DatasetOptions { max_values: 99, ..options };
-        let error = read_dataset(&[csv.clone()], &options, Some(&graph())).unwrap_err();
+        let error = read_dataset(std::slice::from_ref(&csv), &options, Some(&graph())).unwrap_err();
         assert!(matches!(error, Error::TooMuchData { .. }), "{error}");
     }
 }
@@ -179,6 +179,58 @@ fn damaged_tensors_are_refused() {
     for (bytes, expected) in cases {
         let error = read_safetensors(folder.path(), &bytes).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Numbers, text, lists of text and a column of another type.
+#[cfg(feature = "parquet")]
+fn parquet() -> Vec<u8> {
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::{ArrayRef, Date32Array, Float32Array, RecordBatch, StringArray};
+    use std::sync::Arc;
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    let mut texts = Vec::new();
+    for row in 0..40 {
+        lists.append_value((0..row % 4).map(|item| Some(["a", "c", "!a/b"][item % 3])));
+        texts.push(["red", "green", "blue"][row % 3]);
+    }
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("x", Arc::new(Float32Array::from_iter_values((0..40).map(|x| x as f32)))),
+        ("color", Arc::new(StringArray::from(texts))),
+        ("is", Arc::new(lists.finish())),
+        ("day", Arc::new(Date32Array::from_iter_values(0..40))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn damaged_parquet_is_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let targets = Some(TargetOptions::new(TargetSource::Column("is".into())));
+    let drop = names(&["day"]);
+    let options = DatasetOptions { targets, drop, max_values: 1 << 16, ..Default::default() };
+    let (good, graph) = (parquet(), graph());
+    let read = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        read_dataset(std::slice::from_ref(&path), &options, Some(&graph))
+    };
+    let data = read(&good).unwrap();
+    assert_eq!((data.rows(), data.features.columns), (40, 4));
+    for at in 0..good.len() {
+        for change in [0x01, 0xff] {
+            let mut bytes = good.clone();
+            bytes[at] ^= change;
+            let _ = read(&bytes);
+        }
+    }
+    for length in (0..good.len()).step_by(7) {
+        assert!(read(&good[..length]).is_err(), "cut to {length}");
     }
 }
 

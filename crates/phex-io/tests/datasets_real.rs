@@ -179,7 +179,7 @@ fn features_of_images() {
     let targets = Some(TargetOptions { names: Some(names(&fine)), ancestors: true, ..source });
     let options = DatasetOptions { targets, ..DatasetOptions::default() };
     let path = folder.join("features_effnet_lite0_pca256_f16_test.npy");
-    let data = read_dataset(&[path.clone()], &options, Some(&graph)).unwrap();
+    let data = read_dataset(std::slice::from_ref(&path), &options, Some(&graph)).unwrap();
     assert_eq!((data.rows(), data.features.columns), (10_000, 256));
     let targets = data.targets.unwrap();
     let ids = std::fs::read(labels).unwrap();
