@@ -60,6 +60,11 @@ pub struct HeadConfig {
     pub norm: Norm,
     /// The weights of the last layer at the start. Hidden layers start at random in any case.
     pub start: Start,
+    /// Whether the biases of the last layer start at the labels' frequencies, so that training does
+    /// not begin with learning how rare labels are.
+    pub prior: bool,
+    /// Standardised features beyond this are cut to it; 0 cuts nothing.
+    pub feature_clip: f64,
 }
 
 impl Default for HeadConfig {
@@ -70,6 +75,8 @@ impl Default for HeadConfig {
             input_dropout: 0.0,
             norm: Norm::None,
             start: Start::Zero,
+            prior: false,
+            feature_clip: 0.0,
         }
     }
 }
@@ -433,6 +440,9 @@ impl Config {
         }
         if !below_one(self.head.dropout) || !below_one(self.head.input_dropout) {
             return wrong("head.dropout", "a number of 0 or more and below 1 is needed");
+        }
+        if !not_negative(self.head.feature_clip) {
+            return wrong("head.feature_clip", "a number of 0 or more is needed");
         }
         if let Start::Normal(scale) = self.head.start
             && !not_negative(scale)

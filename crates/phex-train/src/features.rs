@@ -12,11 +12,14 @@ pub struct Standardiser {
     pub mean: Vec<f32>,
     /// Their standard deviation; 1 for a feature that never varies.
     pub deviation: Vec<f32>,
+    /// Standardised values beyond this are cut to it.
+    pub clip: f32,
 }
 
 impl Standardiser {
     /// From some rows of features. Missing (NaN) and infinite values are left out.
-    pub fn new(features: &Features, rows: impl Iterator<Item = usize>) -> Standardiser {
+    /// Standardised values are cut to `clip`; 0 cuts nothing.
+    pub fn new(features: &Features, rows: impl Iterator<Item = usize>, clip: f64) -> Standardiser {
         let columns = features.columns;
         let (mut count, mut mean, mut square) =
             (vec![0.0f64; columns], vec![0.0f64; columns], vec![0.0f64; columns]);
@@ -37,6 +40,7 @@ impl Standardiser {
             if deviation > 1e-12 { deviation as f32 } else { 1.0 }
         });
         Standardiser {
+            clip: if clip > 0.0 { clip as f32 } else { f32::MAX },
             deviation: deviation.collect(),
             mean: mean.into_iter().map(|mean| mean as f32).collect(),
         }
@@ -52,7 +56,7 @@ impl Standardiser {
         let columns = self.mean.iter().zip(&self.deviation);
         out.extend(row.iter().zip(columns).map(|(value, (mean, deviation))| {
             let value = (value - mean) / deviation;
-            if value.is_finite() { value } else { 0.0 }
+            if value.is_finite() { value.clamp(-self.clip, self.clip) } else { 0.0 }
         }));
     }
 
@@ -82,7 +86,7 @@ mod tests {
         let values = vec![1.0, 5.0, f32::NAN, 5.0, 3.0, f32::INFINITY];
         let names = vec![String::from("a"), String::from("b")];
         let features = Features { names, rows: 3, columns: 2, values };
-        let standard = Standardiser::new(&features, 0..3);
+        let standard = Standardiser::new(&features, 0..3, 0.0);
         assert_eq!(standard.mean, [2.0, 5.0]);
         assert_eq!(standard.deviation, [1.0, 1.0]);
         let mut out = Vec::new();

@@ -7,6 +7,7 @@
 
 mod checkpoint;
 mod config;
+mod engine;
 mod error;
 mod examples;
 mod features;
@@ -14,6 +15,7 @@ mod head;
 mod model;
 mod objective;
 mod optimiser;
+mod prior;
 mod trainer;
 
 pub use checkpoint::Checkpoint;

@@ -135,6 +135,10 @@ impl TrainedModel {
         let standardiser = Standardiser {
             mean: read("features.mean", &[inputs])?.to_vec(),
             deviation: read("features.deviation", &[inputs])?.to_vec(),
+            clip: match written.config.head.feature_clip {
+                0.0 => f32::MAX,
+                clip => clip as f32,
+            },
         };
         Ok(TrainedModel {
             config: written.config,

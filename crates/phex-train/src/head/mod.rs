@@ -92,6 +92,13 @@ impl Head {
         self.weights.is_empty()
     }
 
+    /// Puts the biases of the last layer at these values.
+    pub(crate) fn set_biases(&mut self, biases: &[f32]) {
+        if let Some(layer) = self.layout.layers.last() {
+            self.weights[layer.bias.clone()].copy_from_slice(biases);
+        }
+    }
+
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }

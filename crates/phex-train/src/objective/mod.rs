@@ -48,7 +48,7 @@ impl Objective {
     ) -> Result<Objective, Error> {
         Ok(match config {
             ObjectiveConfig::Relations { loss } => {
-                let engine = Engine::compile(Model::new(graph)?, options)?;
+                let engine = crate::engine::compile(Model::new(graph)?, options)?;
                 Objective::Relations { engine, loss }
             }
             ObjectiveConfig::Independent => Objective::Independent { labels: graph.len() },

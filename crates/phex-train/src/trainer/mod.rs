@@ -22,7 +22,7 @@ use crate::head::Head;
 use crate::model::TrainedModel;
 use crate::objective::Objective;
 use crate::optimiser::Optimiser;
-use crate::{Error, checkpoint};
+use crate::{Error, checkpoint, prior};
 pub use state::EpochRecord;
 pub(crate) use state::{Best, State, StrengthState};
 
@@ -119,14 +119,22 @@ impl<'a> Trainer<'a> {
         held_out.sort_unstable();
         let rows: Vec<u32> =
             all.into_iter().filter(|row| held_out.binary_search(row).is_err()).collect();
-        let standardiser =
-            Standardiser::new(training.features, rows.iter().map(|&row| row as usize));
+        let standardiser = Standardiser::new(
+            training.features,
+            rows.iter().map(|&row| row as usize),
+            config.head.feature_clip,
+        );
         if let Some(validation) = validation {
             standardiser.check(validation.features)?;
         }
-        let head = Head::new(&config.head, training.features.columns, graph.len(), config.seed);
         let weights = training.weights(&config.class_weights, graph)?;
-        let (state, objective) = start_stage(&config, graph, options, 0, head)?;
+        let mut head = Head::new(&config.head, training.features.columns, graph.len(), config.seed);
+        let (mut state, objective) = start_stage(&config, graph, options, 0, head.clone())?;
+        if config.head.prior {
+            head.set_biases(&prior::biases(&objective, &training, &rows, config.seed)?);
+            state.optimiser = Optimiser::new(&config.optimiser, head.layout(), &head.weights);
+            state.head = head;
+        }
         let graph = graph.clone();
         let options = options.clone();
         Ok(Trainer {

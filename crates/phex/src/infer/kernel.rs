@@ -6,6 +6,7 @@ use super::blocks::Blocks;
 use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
+use super::forests::Forests;
 use super::gibbs::Gibbs;
 use super::junction::Junction;
 use super::lbp::Lbp;
@@ -37,6 +38,7 @@ pub(super) enum Kernel {
     Anneal(Box<anneal::Options>),
     MeanField(Box<MeanField>),
     Trw(Box<Trw>),
+    Forests(Box<Forests>),
     Gibbs(Box<Gibbs>),
 }
 
@@ -67,6 +69,7 @@ impl Kernel {
             Kernel::Anneal(_) => Method::Anneal,
             Kernel::MeanField(_) => Method::MeanField,
             Kernel::Trw(_) => Method::Trw,
+            Kernel::Forests(_) => Method::Forests,
             Kernel::Gibbs(_) => Method::Gibbs,
         }
     }
@@ -91,6 +94,7 @@ impl Kernel {
             Kernel::Lbp(_) => "no exact engine takes it within the budget, nor exact blocks",
             Kernel::MeanField(_) => "a lower bound on log Z",
             Kernel::Trw(_) => "an upper bound on log Z",
+            Kernel::Forests(_) => "a mixture of forests: its log Z is convex in the scores",
             Kernel::Gibbs(_) => "it samples",
         })
     }
@@ -129,6 +133,7 @@ impl Kernel {
             Kernel::Anneal(options) => 100.0 * options.restarts as f64 * options.sweeps as f64,
             Kernel::MeanField(kernel) => kernel.operations(),
             Kernel::Trw(kernel) => kernel.operations(),
+            Kernel::Forests(kernel) => kernel.operations(),
             Kernel::Gibbs(kernel) => kernel.operations(),
         }
     }
@@ -147,6 +152,7 @@ impl Kernel {
             Kernel::Anneal(_) => 0,
             Kernel::MeanField(kernel) => kernel.bytes(),
             Kernel::Trw(kernel) => kernel.bytes(),
+            Kernel::Forests(kernel) => kernel.bytes(),
             Kernel::Gibbs(kernel) => kernel.bytes(),
         }
     }
@@ -188,6 +194,7 @@ impl Kernel {
             Kernel::Anneal(_) => {}
             Kernel::MeanField(kernel) => kernel.run(block, answers),
             Kernel::Trw(kernel) => kernel.run(block, answers),
+            Kernel::Forests(kernel) => kernel.run(block, answers),
             Kernel::Gibbs(kernel) => kernel.run(block, answers),
         }
     }

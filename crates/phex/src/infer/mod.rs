@@ -11,6 +11,8 @@ mod brute;
 mod count;
 mod engine;
 mod family;
+#[allow(clippy::needless_range_loop)] // Lanes of several arrays go together.
+mod forests;
 mod gibbs;
 mod junction;
 mod k_best;

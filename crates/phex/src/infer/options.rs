@@ -37,6 +37,8 @@ pub enum Method {
     MeanField,
     /// Tree-reweighted belief propagation: an upper bound on log Z.
     Trw,
+    /// Tree-reweighted messages of hierarchies, each label keeping one parent: for training.
+    Forests,
     /// Gibbs sampling, with parallel tempering where asked for.
     Gibbs,
     /// Simulated annealing: best label sets only.
@@ -56,8 +58,14 @@ impl Method {
     ];
 
     /// The approximate engines for marginals.
-    pub const APPROXIMATE: [Method; 5] =
-        [Method::Blocks, Method::Lbp, Method::Gibbs, Method::MeanField, Method::Trw];
+    pub const APPROXIMATE: [Method; 6] = [
+        Method::Blocks,
+        Method::Lbp,
+        Method::Gibbs,
+        Method::MeanField,
+        Method::Trw,
+        Method::Forests,
+    ];
 
     /// Every method.
     pub fn all() -> impl Iterator<Item = Method> {
@@ -81,6 +89,7 @@ impl Method {
             Method::Lbp => "lbp",
             Method::MeanField => "mean-field",
             Method::Trw => "trw",
+            Method::Forests => "forests",
             Method::Gibbs => "gibbs",
             Method::Anneal => "anneal",
         }

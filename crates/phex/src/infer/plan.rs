@@ -13,6 +13,7 @@ use super::blocks::Blocks;
 use super::brute::Brute;
 use super::count::Count;
 use super::family::Family;
+use super::forests::Forests;
 use super::gibbs::Gibbs;
 use super::junction::Junction;
 use super::kernel::Kernel;
@@ -142,6 +143,9 @@ fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, S
             MeanField::compile(model, options).map(|kernel| Kernel::MeanField(Box::new(kernel)))
         }
         Method::Trw => Trw::compile(model, options).map(|kernel| Kernel::Trw(Box::new(kernel))),
+        Method::Forests => {
+            Forests::compile(model, options).map(|kernel| Kernel::Forests(Box::new(kernel)))
+        }
         Method::Gibbs => Gibbs::compile(model, options).map(Kernel::gibbs),
     };
     let kernel = kernel.map_err(|unfit| match unfit {

@@ -1,0 +1,143 @@
+//! Biases at which a head starts: those under which the model expects each label as often as it is seen.
+//!
+//! With features that say nothing the best a head can do is to match moments:
+//! `E[x_i] = mean over rows of E[x_i | observed]`. The right side is taken at even scores (which only
+//! matters where labels are unknown), the left side is brought to it by steps of
+//! `½ (logit target − logit E[x_i])` on each bias: passes over a single row, so the cost is nothing.
+
+use phex::infer::{Block, Engine, Evidence, RowStatus, Want};
+
+use crate::Error;
+use crate::examples::{Examples, mix, shuffled};
+use crate::objective::Objective;
+
+/// Rows that are looked at.
+const ROWS: usize = 2000;
+/// Steps towards the frequencies.
+const STEPS: usize = 200;
+/// No bias is larger than this.
+const MOST: f64 = 12.0;
+
+pub(crate) fn biases(
+    objective: &Objective,
+    examples: &Examples<'_>,
+    rows: &[u32],
+    seed: u64,
+) -> Result<Vec<f32>, Error> {
+    let mut some = shuffled(rows, mix(&[seed, 0x7072_696f]));
+    some.truncate(ROWS);
+    let frequencies = match objective.engine() {
+        Some(engine) => expected(engine, examples, &some)?,
+        None => counted(examples, &some),
+    };
+    let start: Vec<f64> = frequencies.iter().map(|&p| logit(p)).collect();
+    let biases = match objective.engine() {
+        Some(engine) => matched(engine, &frequencies, start)?,
+        None => start,
+    };
+    Ok(biases.into_iter().map(|bias| bias.clamp(-MOST, MOST) as f32).collect())
+}
+
+fn logit(p: f64) -> f64 {
+    (p / (1.0 - p)).ln()
+}
+
+/// How often each label is expected to be on, given what is observed; a tenth of a row more, so that
+/// nothing is impossible.
+fn expected(engine: &Engine, examples: &Examples<'_>, rows: &[u32]) -> Result<Vec<f64>, Error> {
+    let n = engine.model().len();
+    let mut sums = vec![0.1f64; n];
+    let mut count = 1.0;
+    for rows in rows.chunks(256) {
+        let (mut partial, mut observed) = (Vec::new(), Vec::new());
+        for &row in rows {
+            observed.clear();
+            examples.push_observed(row as usize, &mut observed);
+            if observed.contains(&Evidence::Unknown) {
+                partial.extend_from_slice(&observed);
+                continue;
+            }
+            count += 1.0;
+            let on = observed.iter().zip(&mut sums).filter(|(seen, _)| **seen == Evidence::On);
+            on.for_each(|(_, sum)| *sum += 1.0);
+        }
+        if partial.is_empty() {
+            continue;
+        }
+        let scores = vec![0.0f32; partial.len()];
+        let block = Block::new(n, &scores).with_evidence(&partial);
+        let posterior = engine.run(&block, Want::default())?;
+        for row in (0..block.rows()).filter(|&row| posterior.status[row] == RowStatus::Answered) {
+            count += 1.0;
+            sums.iter_mut().zip(posterior.row(row)).for_each(|(sum, p)| *sum += f64::from(*p));
+        }
+    }
+    Ok(sums.into_iter().map(|sum| (sum / count).min(1.0 - 0.05 / count)).collect())
+}
+
+/// How often each label is on among the rows that know it.
+fn counted(examples: &Examples<'_>, rows: &[u32]) -> Vec<f64> {
+    let mut counts = vec![(0.1f64, 0.2f64); examples.targets.labels()];
+    let mut observed = Vec::new();
+    for &row in rows {
+        observed.clear();
+        examples.push_observed(row as usize, &mut observed);
+        for (seen, (on, known)) in observed.iter().zip(&mut counts) {
+            *on += f64::from(u8::from(*seen == Evidence::On));
+            *known += f64::from(u8::from(*seen != Evidence::Unknown));
+        }
+    }
+    counts.into_iter().map(|(on, known)| on / known).collect()
+}
+
+fn matched(engine: &Engine, wanted: &[f64], mut biases: Vec<f64>) -> Result<Vec<f64>, Error> {
+    for _ in 0..STEPS {
+        let posterior = engine.run(&Block::new(wanted.len(), &biases), Want::default())?;
+        for ((bias, &p), &wanted) in biases.iter_mut().zip(posterior.row(0)).zip(wanted) {
+            // What a one-of group or hard relations make certain has no bias to find.
+            let p = p.clamp(1e-9, 1.0 - 1e-9);
+            let step = 0.5 * (logit(wanted) - logit(p));
+            *bias = (*bias + step.clamp(-2.0, 2.0)).clamp(-2.0 * MOST, 2.0 * MOST);
+        }
+    }
+    Ok(biases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phex::graph::GraphBuilder;
+    use phex::infer::Options;
+    use phex_io::{Features, Target, Targets};
+
+    use crate::config::ObjectiveConfig;
+
+    #[test]
+    fn the_model_expects_what_is_seen() {
+        let mut builder = GraphBuilder::new();
+        builder.hierarchy("a", "b", None).hierarchy("a", "c", None).hierarchy("b", "d", None);
+        let graph = builder.build().unwrap();
+        let mut targets = Targets::new(4);
+        let on = |labels: &[u32]| -> Vec<Target> {
+            labels.iter().map(|&label| Target { label, on: true }).collect()
+        };
+        for _ in 0..20 {
+            targets.push(&on(&[0, 1, 3]), true);
+            targets.push(&on(&[0, 2]), true);
+            targets.push(&on(&[0, 1]), true);
+            targets.push(&on(&[]), true);
+            targets.push(&on(&[]), true);
+        }
+        let features =
+            Features { names: vec!["x".into()], rows: 100, columns: 1, values: vec![0.0; 100] };
+        let examples = Examples::new(&features, &targets, &graph).unwrap();
+        let objective =
+            Objective::new(ObjectiveConfig::default(), &graph, &Options::default()).unwrap();
+        let rows: Vec<u32> = (0..100).collect();
+        let biases = biases(&objective, &examples, &rows, 0).unwrap();
+        let p = objective.probabilities(&biases).unwrap();
+        for (p, wanted) in p.iter().zip([0.6, 0.4, 0.2, 0.2]) {
+            assert!((p - wanted).abs() < 0.01, "{p} {wanted}");
+        }
+    }
+}
