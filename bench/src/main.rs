@@ -7,11 +7,13 @@ mod data;
 mod engines;
 mod gibbs;
 mod graph;
+mod hmc;
 mod infer;
 mod machine;
 mod peers;
 mod random;
 mod table;
+mod train;
 mod uai;
 
 use clap::{Parser, Subcommand};
@@ -31,12 +33,16 @@ enum Command {
     Approx(approx::ApproxCommand),
     /// Check, sparsify and convert hierarchies of 1k, 10k and 100k labels
     Graph(graph::GraphCommand),
+    /// Hierarchical multi-label sets with published results: training through the relations
+    Hmc(hmc::HmcCommand),
     /// Exact engines on ImageNet's labels, zero-shot graphs and growing trees
     Infer(infer::InferCommand),
     /// Gibbs sampling on ImageNet's labels: time a spin update, error of marginals
     Gibbs(gibbs::GibbsCommand),
     /// Loopy belief propagation and Gibbs sampling beside numpy, torch, PGMax and dwave-samplers
     Peers(peers::PeersCommand),
+    /// Training on CIFAR-100 features: rows a second, and where the time goes
+    Train(train::TrainCommand),
     /// Problems of the UAI 2014 competition with reference answers
     Uai(uai::UaiCommand),
 }
@@ -46,9 +52,11 @@ fn main() -> anyhow::Result<()> {
         Command::Anneal(command) => anneal::run(&command),
         Command::Approx(command) => approx::run(&command),
         Command::Graph(command) => graph::run(&command),
+        Command::Hmc(command) => hmc::run(&command),
         Command::Infer(command) => infer::run(&command),
         Command::Gibbs(command) => gibbs::run(&command),
         Command::Peers(command) => peers::run(&command),
+        Command::Train(command) => train::run(&command),
         Command::Uai(command) => uai::run(&command),
     }
 }

@@ -28,4 +28,4 @@ pub use examples::Examples;
 pub use features::Standardiser;
 pub use head::Head;
 pub use model::{Predictor, TrainedModel};
-pub use trainer::{EpochRecord, Flow, Observer, Progress, Silent, Trainer};
+pub use trainer::{EpochRecord, Flow, Observer, Profile, Progress, Silent, Trainer};

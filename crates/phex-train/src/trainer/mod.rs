@@ -23,8 +23,8 @@ use crate::model::TrainedModel;
 use crate::objective::Objective;
 use crate::optimiser::Optimiser;
 use crate::{Error, checkpoint, prior};
-pub use state::EpochRecord;
 pub(crate) use state::{Best, State, StrengthState};
+pub use state::{EpochRecord, Profile};
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +91,7 @@ pub struct Trainer<'a> {
     state: State,
     objective: Objective,
     fingerprint: OnceLock<u64>,
+    profile: Profile,
 }
 
 impl<'a> Trainer<'a> {
@@ -150,6 +151,7 @@ impl<'a> Trainer<'a> {
             state,
             objective,
             fingerprint: OnceLock::new(),
+            profile: Profile::default(),
         })
     }
 
@@ -205,6 +207,7 @@ impl<'a> Trainer<'a> {
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
         let started = Instant::now();
+        self.profile = Profile::default();
         let (at_stage, at_epoch) = (self.state.stage as u64, self.state.epoch as u64);
         let order = shuffled(rows, mix(&[self.config.seed, at_stage, at_epoch]));
         let batch = self.config.optimiser.batch;
@@ -255,6 +258,7 @@ impl<'a> Trainer<'a> {
         noise: u64,
         epoch: usize,
     ) -> Result<(), Error> {
+        let mut clock = Clock::start();
         let mut features = Vec::with_capacity(rows.len() * self.standardiser.columns());
         let mut observed = Vec::with_capacity(rows.len() * self.graph.len());
         let mut weights = Vec::with_capacity(rows.len());
@@ -265,9 +269,12 @@ impl<'a> Trainer<'a> {
             weights.push(self.weights.as_ref().map_or(1.0, |weights| weights[row]));
         }
         let state = &mut self.state;
+        clock.add(&mut self.profile.rows);
         let (logits, tape) = state.head.forward(features, noise);
+        clock.add(&mut self.profile.head);
         let mut found =
             self.objective.loss(&logits, &observed, &weights, state.strengths.is_some())?;
+        clock.add(&mut self.profile.inference);
         if let Some(at) = found.impossible {
             let row = rows[at] as usize;
             return Err(Error::Impossible {
@@ -281,7 +288,9 @@ impl<'a> Trainer<'a> {
         let scale = 1.0 / rows.len() as f32;
         found.by_logit.iter_mut().for_each(|slope| *slope *= scale);
         let gradient = state.head.backward(&tape, found.by_logit);
+        clock.add(&mut self.profile.head);
         state.optimiser.step(&mut state.head.weights, &gradient, learning_rate);
+        clock.add(&mut self.profile.optimiser);
         state.loss_sum += found.total;
         state.row_sum += weights.iter().sum::<f64>();
         if let (Some(strengths), Some(by_cost)) = (&mut state.strengths, &found.by_cost) {
@@ -329,7 +338,9 @@ impl<'a> Trainer<'a> {
         learning_rate: f64,
         started: Instant,
     ) -> Result<EpochRecord, Error> {
+        let mut clock = Clock::start();
         let measured = self.validate()?;
+        clock.add(&mut self.profile.validation);
         let state = &mut self.state;
         let strengths = state
             .strengths
@@ -344,6 +355,7 @@ impl<'a> Trainer<'a> {
             learning_rate,
             strengths: strengths.clone(),
             seconds: started.elapsed().as_secs_f64(),
+            profile: self.profile,
         };
         if let Some((_, metric)) = measured {
             let improves =
@@ -431,6 +443,22 @@ impl<'a> Trainer<'a> {
         let columns = self.training.features.columns;
         let head = Head::new(&self.config.head, columns, self.graph.len(), self.config.seed);
         Ok(start_stage(&self.config, &self.graph, &self.options, stage, head)?.0)
+    }
+}
+
+/// A watch that shares time out.
+struct Clock(Instant);
+
+impl Clock {
+    fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    /// Adds the time since the last call.
+    fn add(&mut self, to: &mut f64) {
+        let now = Instant::now();
+        *to += (now - self.0).as_secs_f64();
+        self.0 = now;
     }
 }
 

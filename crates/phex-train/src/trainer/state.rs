@@ -28,6 +28,24 @@ pub struct EpochRecord {
     pub strengths: Vec<f64>,
     /// Seconds that the epoch took, in the process that ended it.
     pub seconds: f64,
+    /// Where they went.
+    #[serde(default)]
+    pub profile: Profile,
+}
+
+/// Seconds of an epoch, by what they were spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Profile {
+    /// Rows gathered and standardised, and what is observed of them.
+    pub rows: f64,
+    /// The head, there and back: matrix products.
+    pub head: f64,
+    /// Loss and gradient by inference.
+    pub inference: f64,
+    /// Steps of the optimiser.
+    pub optimiser: f64,
+    /// Validation at the end of the epoch.
+    pub validation: f64,
 }
 
 /// The best weights of a stage.

@@ -1,0 +1,145 @@
+//! The data sets, what was published for them, and the settings of our head.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use phex::graph::RelationGraph;
+use phex_io::{
+    Dataset, DatasetOptions, Target, TargetOptions, TargetSource, Targets, Unlisted, graph_of_arff,
+    read_dataset,
+};
+use phex_train::{Config, HeadConfig, ObjectiveConfig, OptimiserConfig, Stage, Start};
+
+use crate::data;
+use crate::random::Random;
+
+/// Which settings a set takes. They were chosen on validation data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// FunCat: a tree of 499 classes.
+    Tree,
+    /// The Gene Ontology: a DAG of about 4100 classes.
+    Ontology,
+    Diatoms,
+    Clef,
+}
+
+/// A data set of the benchmark.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Set {
+    pub(super) name: &'static str,
+    kind: Kind,
+    /// The published AU(PRC) of C-HMCNN.
+    pub(super) published: f64,
+    input_dropout: f64,
+}
+
+const fn set(name: &'static str, kind: Kind, published: f64, input_dropout: f64) -> Set {
+    Set { name, kind, published, input_dropout }
+}
+
+pub(super) const SETS: [Set; 12] = [
+    set("cellcycle_FUN", Kind::Tree, 0.255, 0.15),
+    set("derisi_FUN", Kind::Tree, 0.195, 0.15),
+    set("gasch1_FUN", Kind::Tree, 0.286, 0.15),
+    set("seq_FUN", Kind::Tree, 0.292, 0.3),
+    set("spo_FUN", Kind::Tree, 0.215, 0.15),
+    set("cellcycle_GO", Kind::Ontology, 0.413, 0.0),
+    set("derisi_GO", Kind::Ontology, 0.370, 0.0),
+    set("gasch1_GO", Kind::Ontology, 0.436, 0.0),
+    set("seq_GO", Kind::Ontology, 0.446, 0.0),
+    set("spo_GO", Kind::Ontology, 0.382, 0.0),
+    set("Diatoms", Kind::Diatoms, 0.758, 0.0),
+    set("ImCLEF07A", Kind::Clef, 0.956, 0.1),
+];
+
+/// Always on, so they are not counted: the roots of the Gene Ontology.
+pub(super) const ROOTS: [&str; 3] = ["GO0003674", "GO0005575", "GO0008150"];
+
+/// A set in memory: train and valid together, and test.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) graph: RelationGraph,
+    pub(super) training: Dataset,
+    pub(super) test: Dataset,
+}
+
+impl Set {
+    fn files(&self) -> (Vec<PathBuf>, PathBuf) {
+        let name = self.name;
+        let file = |part: &str| data::path(&format!("hmc/{name}/{name}.{part}.arff"));
+        let single = |part: &str| data::path(&format!("hmc/{name}_{part}.arff"));
+        match self.kind {
+            Kind::Tree | Kind::Ontology => (vec![file("train"), file("valid")], file("test")),
+            Kind::Diatoms => (vec![single("train")], single("test")),
+            Kind::Clef => (vec![single("Train")], single("Test")),
+        }
+    }
+
+    pub(super) fn load(&self) -> anyhow::Result<Loaded> {
+        let (training, test) = self.files();
+        let graph = graph_of_arff(&training[0])?.build()?;
+        let mut targets = TargetOptions::new(TargetSource::Hierarchical);
+        targets.unlisted = Unlisted::Off;
+        let mut options = DatasetOptions { targets: Some(targets), ..DatasetOptions::default() };
+        let training = read_dataset(&training, &options, Some(&graph))?;
+        options.schema = Some(training.schema.clone());
+        let test = read_dataset(&[test], &options, Some(&graph))?;
+        Ok(Loaded { graph, training, test })
+    }
+
+    /// The settings of our head, and of the baselines in the same place.
+    pub(super) fn config(&self, objective: ObjectiveConfig, seed: u64) -> Config {
+        let (dropout, batch, learning_rate, epochs) = match self.kind {
+            Kind::Tree => (0.7, 32, 3e-4, 42),
+            Kind::Ontology => (0.7, 32, 3e-4, 36),
+            Kind::Diatoms => (0.5, 64, 5e-4, 96),
+            Kind::Clef => (0.5, 128, 1e-3, 36),
+        };
+        Config {
+            head: HeadConfig {
+                hidden: vec![1000, 1000],
+                dropout,
+                input_dropout: self.input_dropout,
+                start: Start::Uniform,
+                prior: true,
+                feature_clip: 3.0,
+                ..HeadConfig::default()
+            },
+            objective,
+            optimiser: OptimiserConfig {
+                learning_rate,
+                weight_decay: 0.0,
+                batch,
+                average: 0.998,
+                ..OptimiserConfig::default()
+            },
+            stages: vec![Stage { epochs, ..Stage::default() }],
+            seed,
+            ..Config::default()
+        }
+    }
+}
+
+impl Loaded {
+    /// The targets with a part of what is observed removed at random.
+    pub(super) fn targets(&self, missing: f64, seed: u64) -> anyhow::Result<Targets> {
+        let all = self.training.targets.as_ref().context("the training data have no labels")?;
+        if missing == 0.0 {
+            return Ok(all.clone());
+        }
+        let mut random = Random::new(seed ^ 0x6d69_7373);
+        let mut kept = Targets::new(all.labels());
+        let mut known = vec![0i8; all.labels()];
+        for row in 0..all.rows() {
+            all.fill(row, &mut known);
+            let entries = (0u32..).zip(&known).filter(|(_, known)| **known != 0);
+            let listed: Vec<Target> = entries
+                .filter(|_| random.uniform() >= missing)
+                .map(|(label, known)| Target { label, on: *known > 0 })
+                .collect();
+            kept.push(&listed, false);
+        }
+        Ok(kept)
+    }
+}
