@@ -8,6 +8,7 @@
 mod checkpoint;
 mod config;
 mod error;
+mod evaluate;
 mod examples;
 mod features;
 mod head;
@@ -15,6 +16,7 @@ mod model;
 mod objective;
 mod optimiser;
 mod trainer;
+mod tune;
 
 pub use checkpoint::Checkpoint;
 pub use config::{
@@ -27,3 +29,4 @@ pub use features::Standardiser;
 pub use head::Head;
 pub use model::{Predictor, TrainedModel};
 pub use trainer::{EpochRecord, Flow, Observer, Progress, Silent, Trainer};
+pub use tune::{SettingSummary, Trial, Tuning};

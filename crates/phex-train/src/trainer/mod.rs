@@ -160,6 +160,19 @@ impl<'a> Trainer<'a> {
         self.objective.engine()
     }
 
+    /// The rows of the training table that validation holds out, in order.
+    pub fn held_out(&self) -> &[u32] {
+        &self.held_out
+    }
+
+    /// A text that differs when settings, graph, engine or data differ.
+    ///
+    /// # Errors
+    /// When the settings cannot be written as JSON.
+    pub fn fingerprint(&self) -> Result<String, Error> {
+        checkpoint::fingerprint(self)
+    }
+
     /// Trains to the end.
     ///
     /// # Errors
@@ -396,6 +409,10 @@ impl<'a> Trainer<'a> {
 
     pub(crate) fn graph(&self) -> &RelationGraph {
         &self.graph
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     /// A number that differs when the rows, the features or their labels differ.
