@@ -32,15 +32,16 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     if !command.top.is_empty() {
         options.top.clone_from(&command.top);
     }
-    let (graph, evaluation, notes) = match (&command.bundle, &command.graph, &command.probabilities)
-    {
-        (Some(bundle), ..) => of_model(command, bundle, &options)?,
-        (None, Some(graph), Some(table)) => of_table(command, graph, table, &options)?,
-        _ => bail!("a BUNDLE, or --graph and --probabilities, are needed"),
-    };
+    let (graph, evaluation, mut notes) =
+        match (&command.bundle, &command.graph, &command.probabilities) {
+            (Some(bundle), ..) => of_model(command, bundle, &options)?,
+            (None, Some(graph), Some(table)) => of_table(command, graph, table, &options)?,
+            _ => bail!("a BUNDLE, or --graph and --probabilities, are needed"),
+        };
     if evaluation.counts.known == 0 {
         bail!("the data say nothing of any label, so there is nothing to compare with");
     }
+    notes.extend(pages::one_sided(&evaluation));
     notes.iter().for_each(|note| eprintln!("phex: {note}"));
     if let Some(path) = &command.report {
         let of = command.bundle.as_ref().or(command.probabilities.as_ref());

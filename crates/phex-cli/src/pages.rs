@@ -66,6 +66,14 @@ pub(crate) fn results(evaluation: &Evaluation) -> Vec<(String, f64, &'static str
     results
 }
 
+/// What a reader has to know of the truths, where they say little.
+pub(crate) fn one_sided(evaluation: &Evaluation) -> Option<String> {
+    let counts = &evaluation.counts;
+    let text = "no label of these rows is known to be off, so precision, areas and calibration say \
+                nothing; `--unlisted off` takes labels that a row does not list as off";
+    (counts.known > 0 && counts.known == counts.positives).then(|| text.to_owned())
+}
+
 fn summary(evaluation: &Evaluation) -> Summary {
     let metric = |(name, mean, meaning): (String, f64, &str)| Metric {
         name,

@@ -50,6 +50,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     crate::interrupt::listen();
     let mut writer = Writer::create(command, &model)?;
     let mut notes = notes(&predictor, best.as_ref());
+    let answers = Answers { model: &model, predictor: &predictor, best: best.as_ref() };
     let options = command.data.options(Some(schema(&model)?))?;
     for file in files {
         let data = phex_io::read_dataset(std::slice::from_ref(file), &options, None)?;
@@ -57,8 +58,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
         for first in (0..data.rows()).step_by(PIECE) {
             crate::interrupt::check()?;
             let rows = first..(first + PIECE).min(data.rows());
-            let probabilities = predictor.probabilities(&data.features, rows.clone())?;
-            writer.write(command, &predictor, best.as_ref(), &data, rows, probabilities, &model)?;
+            writer.write(&answers, command.decide.as_ref(), &data, rows)?;
         }
     }
     let summary = Summary {
@@ -150,6 +150,14 @@ enum Table {
     Sets { out: BufWriter<Output>, json_lines: bool },
 }
 
+/// What answers.
+struct Answers<'a> {
+    model: &'a TrainedModel,
+    predictor: &'a Predictor<'a>,
+    /// For best label sets, where another engine finds them.
+    best: Option<&'a Engine>,
+}
+
 /// Where predictions go.
 struct Writer {
     table: Table,
@@ -160,7 +168,11 @@ struct Writer {
 impl Writer {
     fn create(command: &PredictCommand, model: &TrainedModel) -> anyhow::Result<Writer> {
         let keep = &command.data.keep;
+        let (shown, format) = (command.out.display(), TableFormat::from_path(&command.out));
         let table = if command.decide.is_some() {
+            if matches!(format, Some(TableFormat::Npy | TableFormat::Parquet)) {
+                bail!("{shown}: label sets are written as CSV or `.jsonl`");
+            }
             let json_lines = output::is_json_lines(&command.out);
             let mut out = output::create(&command.out)?;
             if !json_lines {
@@ -170,7 +182,12 @@ impl Writer {
             }
             Table::Sets { out, json_lines }
         } else {
-            let format = TableFormat::from_path(&command.out).unwrap_or(TableFormat::Csv);
+            if output::is_json_lines(&command.out) {
+                bail!(
+                    "{shown}: probabilities are written as CSV, npy or Parquet; --decide makes label sets"
+                );
+            }
+            let format = format.unwrap_or(TableFormat::Csv);
             let names: Vec<String> =
                 model.graph.labels().iter().map(|label| label.name.clone()).collect();
             let writer = TableWriter::create(&command.out, format, &names, keep, Number::F32)?;
@@ -179,44 +196,44 @@ impl Writer {
         Ok(Writer { table, rows: 0, undecided: 0 })
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one call, and each is a thing of its own")]
     fn write(
         &mut self,
-        command: &PredictCommand,
-        predictor: &Predictor<'_>,
-        best: Option<&Engine>,
+        answers: &Answers<'_>,
+        decision: Option<&Decision>,
         data: &Dataset,
         rows: std::ops::Range<usize>,
-        probabilities: Vec<f32>,
-        model: &TrainedModel,
     ) -> anyhow::Result<()> {
-        match (&mut self.table, &command.decide) {
+        let (predictor, features) = (answers.predictor, &data.features);
+        let probabilities = predictor.probabilities(features, rows.clone())?;
+        match (&mut self.table, decision) {
             (Table::Sets { out, json_lines }, Some(decision)) => {
-                let features = &data.features;
-                let sets =
-                    predictor.decide(decision, best, features, rows.clone(), &probabilities)?;
+                let sets = predictor.decide(
+                    decision,
+                    answers.best,
+                    features,
+                    rows.clone(),
+                    &probabilities,
+                )?;
                 for (at, row) in rows.clone().enumerate() {
-                    let on = model.graph.labels().iter().zip(sets.row(at)).filter(|(_, on)| **on);
-                    let names: Vec<&str> = on.map(|(label, _)| label.name.as_str()).collect();
+                    let labels = answers.model.graph.labels().iter().zip(sets.row(at));
+                    let on = labels.filter(|(_, on)| **on).map(|(label, _)| label.name.as_str());
+                    let kept = data.kept.iter().map(|(name, cells)| (name, &cells[row]));
                     let answered = sets.is_answered(at);
                     self.undecided += usize::from(!answered);
-                    let kept = data.kept.iter();
                     let line = Line {
                         row: self.rows + at,
                         kept: kept
-                            .map(|(name, cells)| (name.as_str(), cells[row].as_str()))
+                            .clone()
+                            .map(|(name, cell)| (name.as_str(), cell.as_str()))
                             .collect(),
-                        labels: answered.then_some(names),
+                        labels: answered.then(|| on.collect()),
                     };
                     if *json_lines {
                         writeln!(out, "{}", serde_json::to_string(&line)?)?;
                         continue;
                     }
-                    let kept: String = data
-                        .kept
-                        .iter()
-                        .map(|(_, cells)| format!(",{}", output::cell(&cells[row])))
-                        .collect();
+                    let kept: String =
+                        kept.map(|(_, cell)| format!(",{}", output::cell(cell))).collect();
                     let labels = output::label_list(&line.labels.unwrap_or_default());
                     writeln!(out, "{}{kept},{labels}", line.row)?;
                 }

@@ -10,7 +10,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use phex::graph::Strength;
-use phex_train::{Config, Metric, SettingSummary, StrengthSetting, TrainedModel, Trial, Tuning};
+use phex_train::{
+    Checkpoint, Config, Metric, SettingSummary, StrengthSetting, TrainedModel, Trial, Tuning,
+};
 use serde::Serialize;
 
 use crate::args::TuneCommand;
@@ -78,8 +80,12 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
                 chosen.add(done.clone());
                 continue;
             }
-            trial_place.prepare()?;
+            go_on_only_with(&trial_place, &fingerprint)?;
             let trained = job.run(trainer, &trial_place.checkpoint(), &command.run)?;
+            let one_sided = trained.evaluation.as_ref().and_then(pages::one_sided);
+            if let Some(why) = one_sided.filter(|_| metric == Metric::AuPrc) {
+                bail!("the metric au-prc cannot choose: {why}; or take --metric accuracy");
+            }
             let trial = Trial {
                 setting,
                 seed,
@@ -212,18 +218,20 @@ fn refit(
     if place.finished().is_some_and(|finished| finished == fingerprint) {
         return Ok(());
     }
-    let checkpoint = place.checkpoint();
-    if place.has_model() && !checkpoint.exists() && !command.run.restart {
-        bail!(
-            "{}: the folder has the model of another run; --restart replaces it",
-            place.folder.display()
-        );
-    }
-    place.prepare()?;
-    let trained = job.run(trainer, &checkpoint, &command.run)?;
+    go_on_only_with(place, &fingerprint)?;
+    let trained = job.run(trainer, &place.checkpoint(), &command.run)?;
     let (report, quiet) = (!command.run.no_report, command.run.quiet);
     let wanted = Wanted { report, report_file: None, json: false, quiet };
     train::write(place, job, &trained, inputs, &wanted)
+}
+
+/// Makes room for checkpoints; one of another run, before flags or data changed, is forgotten.
+fn go_on_only_with(place: &Place, fingerprint: &str) -> anyhow::Result<()> {
+    let same = |checkpoint: Checkpoint| checkpoint.fingerprint() == fingerprint;
+    if !Checkpoint::read(&place.checkpoint()).is_ok_and(same) {
+        place.forget()?;
+    }
+    place.prepare()
 }
 
 /// The paper's u = w / 4 of a setting, infinite for hard; other settings have no place on the axis.
@@ -265,7 +273,11 @@ fn page(
         methods: settings.iter().map(row).collect(),
     };
     let title = command.out.file_name().unwrap_or_default().to_string_lossy();
-    let settings: Settings = pages::settings(&serde_json::to_value(config)?);
+    let mut config = serde_json::to_value(config)?;
+    if let Some(stage) = config["stages"].as_array_mut().and_then(|stages| stages.last_mut()) {
+        stage["strength"] = "as above".into();
+    }
+    let settings: Settings = pages::settings(&config);
     Ok(Report {
         title: format!("Tuning of {title}"),
         subtitle: format!("{} strengths, {} seeds each", table.methods.len(), command.seeds),

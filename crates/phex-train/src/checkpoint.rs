@@ -90,6 +90,11 @@ impl Checkpoint {
         Ok(Checkpoint { place, history: state.history.clone(), tensors })
     }
 
+    /// Which run it is of, as [`Trainer::fingerprint`] tells.
+    pub fn fingerprint(&self) -> &str {
+        &self.place.fingerprint
+    }
+
     /// How many epochs are done.
     pub fn epochs(&self) -> usize {
         self.history.len()

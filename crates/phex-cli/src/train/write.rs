@@ -72,6 +72,7 @@ pub(crate) fn write(
             plan.method
         ));
     }
+    notes.extend(evaluation.as_ref().and_then(pages::one_sided));
     if evaluation.is_none() {
         notes.push(String::from(
             "there are no validation data, so the last epoch was kept and nothing was measured",
