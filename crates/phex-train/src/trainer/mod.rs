@@ -220,18 +220,18 @@ impl<'a> Trainer<'a> {
         }
         let epochs = self.config.stages.iter().map(|stage| stage.epochs).sum();
         let epoch = self.state.history.len() + 1;
-        let mut learning_rate = 0.0;
+        // By the place alone: an epoch that is resumed at its end has a last step too.
+        let base = stage.learning_rate.unwrap_or(self.config.optimiser.learning_rate);
+        let schedule = self.config.optimiser.schedule;
+        let learning_rate = |step: usize| {
+            let (at, all) = (at_epoch * steps as u64 + step as u64, (stage.epochs * steps) as u64);
+            base * schedule.factor(at, all, steps as u64)
+        };
         while self.state.step < steps {
             let step = self.state.step;
-            learning_rate = stage.learning_rate.unwrap_or(self.config.optimiser.learning_rate)
-                * self.config.optimiser.schedule.factor(
-                    at_epoch * steps as u64 + step as u64,
-                    (stage.epochs * steps) as u64,
-                    steps as u64,
-                );
             let noise = mix(&[self.config.seed, at_stage, at_epoch, step as u64]);
             let part = &order[step * batch..((step + 1) * batch).min(order.len())];
-            self.run_step(part, learning_rate, noise, epoch)?;
+            self.run_step(part, learning_rate(step), noise, epoch)?;
             self.state.step += 1;
             let progress = Progress {
                 stage: &stage.name,
@@ -248,7 +248,8 @@ impl<'a> Trainer<'a> {
                 }
             }
         }
-        let record = self.end_epoch(stage, epoch, learning_rate, started)?;
+        let last = learning_rate(steps.saturating_sub(1));
+        let record = self.end_epoch(stage, epoch, last, started)?;
         observer.epoch(&record);
         observer.save(&checkpoint::Checkpoint::of(self)?)
     }
