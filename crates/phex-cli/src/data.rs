@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use phex_io::{
-    Dataset, DatasetFormat, DatasetOptions, FeatureSchema, LabelForm, TargetOptions, TargetSource,
-    Unlisted,
+    Dataset, DatasetFormat, DatasetOptions, FeatureKind, FeatureSchema, LabelForm, TargetOptions,
+    TargetSource, Unlisted,
 };
 use serde::{Deserialize, Serialize};
 
@@ -150,6 +150,25 @@ pub(crate) fn unseen(data: &Dataset) -> Vec<String> {
         )
     };
     data.unseen.iter().map(say).collect()
+}
+
+/// Says which columns are categories though most of their texts are numbers.
+pub(crate) fn almost_numbers(schema: &FeatureSchema) -> Vec<String> {
+    let mut notes = Vec::new();
+    for column in &schema.columns {
+        let FeatureKind::Nominal { values } = &column.kind else { continue };
+        let is_number = |text: &&String| text.parse::<f64>().is_ok_and(f64::is_finite);
+        let numbers = values.iter().filter(is_number).count();
+        let text = values.iter().find(|text| !is_number(text));
+        if let Some(text) = text.filter(|_| 2 * numbers >= values.len()) {
+            notes.push(format!(
+                "the column `{}` is read as categories, for `{text}` is no number; cells without \
+                 one are empty or `?`",
+                column.name
+            ));
+        }
+    }
+    notes
 }
 
 /// The targets of a data set that was asked for them.

@@ -31,7 +31,7 @@ impl Sets {
         options.features = Some(arguments.features.clone()).filter(|names| !names.is_empty());
         options.targets = Some(labels.targets(files, &arguments.labels.label_file)?);
         let training = phex_io::read_dataset(files, &options, Some(graph))?;
-        let mut notes = Vec::new();
+        let mut notes = crate::data::almost_numbers(&training.schema);
         let validation = if arguments.valid.is_empty() {
             None
         } else {
