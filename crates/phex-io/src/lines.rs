@@ -76,6 +76,8 @@ impl Lines {
 
     /// An error in the last line.
     pub(crate) fn error(&self, message: impl Into<String>) -> Error {
-        Error::Syntax { path: self.path.clone(), line: self.line, message: message.into() }
+        // Before the first line there is nothing but the first line to point at.
+        let (path, line) = (self.path.clone(), self.line.max(1));
+        Error::Syntax { path, line, message: message.into() }
     }
 }

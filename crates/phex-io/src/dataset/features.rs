@@ -93,6 +93,18 @@ impl FeatureSchema {
         names
     }
 
+    /// How many bytes the names of the features have.
+    pub(super) fn name_bytes(&self) -> usize {
+        let bytes = |column: &FeatureColumn| match &column.kind {
+            FeatureKind::Numeric => column.name.len(),
+            FeatureKind::Nominal { values } => {
+                let all: usize = values.iter().map(String::len).sum();
+                values.len().saturating_mul(column.name.len() + 1).saturating_add(all)
+            }
+        };
+        self.columns.iter().map(bytes).fold(0, usize::saturating_add)
+    }
+
     /// The first column that another schema does not have in the same place, and why.
     pub(super) fn difference(&self, other: &FeatureSchema) -> Option<(String, String)> {
         for (index, ours) in self.columns.iter().enumerate() {

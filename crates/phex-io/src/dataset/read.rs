@@ -65,6 +65,7 @@ pub fn read_dataset(
         names: options.features.clone().or_else(|| options.schema.as_ref().map(names)),
         columns: Vec::new(),
         kept: vec![Vec::new(); options.keep.len()],
+        kept_bytes: 0,
         rows: 0,
     };
     for path in paths {
@@ -96,6 +97,7 @@ struct Growing {
     names: Option<Vec<String>>,
     columns: Vec<Column>,
     kept: Vec<Vec<String>>,
+    kept_bytes: usize,
     rows: usize,
 }
 
@@ -124,13 +126,20 @@ impl Growing {
                     Role::Unused => Ok(()),
                     Role::Feature(feature) => self.columns[feature].push(table.cell(column)?),
                     Role::Kept(kept) => {
-                        self.kept[kept].push(kept_text(table.cell(column)?));
+                        let text = kept_text(table.cell(column)?);
+                        self.kept_bytes += text.len();
+                        self.kept[kept].push(text);
                         Ok(())
                     }
                     Role::Label(label) => labels.label(label, table.cell(column)?, reader),
                     Role::Target => labels.target(table.cell(column)?, reader),
                 };
                 done.map_err(|message| table.error(column, message))?;
+            }
+            // A packed file may say a long text many times.
+            if self.kept_bytes > max_bytes(options) {
+                let (path, limit) = (table.path().to_owned(), max_bytes(options));
+                return Err(Error::TooMuchData { path, what: "bytes of kept text", limit });
             }
             labels.end(reader).map_err(|message| table.error(labels.column, message))?;
             if reader.as_ref().is_some_and(|(_, _, reader)| reader.is_full()) {
@@ -203,6 +212,11 @@ impl Growing {
         if schema.width().saturating_mul(self.rows) > options.max_values {
             let (path, limit) = (String::from("the data set"), options.max_values);
             return Err(Error::TooMuchData { path, what: "values", limit });
+        }
+        // Each category has the name of its column before it.
+        if schema.name_bytes() > max_bytes(options) {
+            let (path, limit) = (String::from("the data set"), max_bytes(options));
+            return Err(Error::TooMuchData { path, what: "bytes of names", limit });
         }
         let values = assemble(columns, self.rows);
         let (columns, names) = (schema.width(), schema.names());
@@ -289,6 +303,11 @@ fn kept_text(cell: Cell<'_>) -> String {
         Cell::Text(text) => text.to_owned(),
         Cell::List(items) => items.join(";"),
     }
+}
+
+/// How many bytes texts may have: as many as the features.
+fn max_bytes(options: &DatasetOptions) -> usize {
+    options.max_values.saturating_mul(size_of::<f32>())
 }
 
 fn too_much(table: &Table, options: &DatasetOptions, what: &'static str) -> Error {

@@ -122,6 +122,11 @@ pub(super) fn roles(
         if !seen.insert(column) || roles[column].is_some() {
             return Err(wrong(column, String::from("is asked for in two ways")));
         }
+        if name.trim().is_empty() {
+            // As pandas writes its index: a number of the row is no feature.
+            let message = "has no name; name it, or leave it out with --drop \"\"";
+            return Err(wrong(column, message.to_owned()));
+        }
         if let Declared::Other(kind) = table.declared(column) {
             return Err(wrong(
                 column,

@@ -18,6 +18,7 @@ pub(super) enum Cell<'a> {
     Missing,
     Number(f64),
     Text(&'a str),
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     List(&'a [String]),
 }
 
@@ -28,6 +29,7 @@ pub(super) enum Declared<'a> {
     Unknown,
     Number,
     /// Categories that the cells show.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     Text,
     /// These categories and no others.
     Nominal(&'a [String]),
