@@ -43,6 +43,7 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
     let model_place = Place::new(&command.out.join("model"))?;
     fs::create_dir_all(&command.out)
         .with_context(|| format!("{}: cannot be made", command.out.display()))?;
+    model_place.check_report(command.run.report.as_deref())?;
     let trial_place = Place::new(&command.out.join("trial"))?;
     if command.run.restart {
         trial_place.forget()?;
@@ -225,13 +226,10 @@ fn refit(
     train::write(place, job, &trained, inputs, &wanted)
 }
 
-/// Makes room for checkpoints; one of another run, before flags or data changed, is forgotten.
+/// A checkpoint of another run, before flags or data changed, is forgotten.
 fn go_on_only_with(place: &Place, fingerprint: &str) -> anyhow::Result<()> {
     let same = |checkpoint: Checkpoint| checkpoint.fingerprint() == fingerprint;
-    if !Checkpoint::read(&place.checkpoint()).is_ok_and(same) {
-        place.forget()?;
-    }
-    place.prepare()
+    if Checkpoint::read(&place.checkpoint()).is_ok_and(same) { Ok(()) } else { place.forget() }
 }
 
 /// The paper's u = w / 4 of a setting, infinite for hard; other settings have no place on the axis.

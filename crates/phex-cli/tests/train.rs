@@ -330,7 +330,16 @@ fn what_cannot_be_used_is_named() {
         assert_eq!(status, 2, "{arguments:?}: {error}");
         assert!(error.contains(expected), "{arguments:?}: {error}");
         assert_eq!(out, "");
-        assert!(!path.join("m").exists(), "{arguments:?}");
+        assert!(!path.join("m").exists() && !path.join("m.checkpoint").exists(), "{arguments:?}");
+    }
+    let base = [&TRAIN[..], &["--out", "m", "--report"]].concat();
+    for (report, expected) in
+        [("m/page.html", "the report is `report.html`"), ("no/page.html", "there is no folder no")]
+    {
+        let (status, _, error) = run(path, &[&base[..], &[report]].concat(), "");
+        assert_eq!(status, 2);
+        assert!(error.contains(expected), "{error}");
+        assert!(!path.join("m").exists());
     }
     // A cell that is no number makes categories of a column, and that is told.
     let most = ["--data", "infinite.csv", "--label-column", "is", "--out", "i", "--epochs", "1"];

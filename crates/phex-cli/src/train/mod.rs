@@ -20,6 +20,7 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     use_threads(command.run.threads);
     crate::interrupt::listen();
     let place = Place::new(&command.out)?;
+    place.check_report(command.run.report.as_deref())?;
     let config = command.settings.config(command.engine.seed, command.set.validation_fraction)?;
     let graph = command.graph.given_graph()?;
     let sets = Sets::read(&command.set, &graph)?;
@@ -42,7 +43,6 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::Fine);
     }
-    place.prepare()?;
     let trained = job.run(trainer, &place.checkpoint(), &command.run)?;
     let inputs = Inputs {
         graph: &command.graph.path,

@@ -51,15 +51,25 @@ impl Place {
         Ok(Place { folder: folder.to_owned(), checkpoints: folder.with_file_name(beside) })
     }
 
+    /// Sure that a report can be written, before hours of training and not after.
+    pub(crate) fn check_report(&self, report: Option<&Path>) -> anyhow::Result<()> {
+        let Some(report) = report else { return Ok(()) };
+        let folder = report.parent().unwrap_or(Path::new(""));
+        if folder == self.folder && *report != self.report_file() {
+            bail!(
+                "{}: in the folder of the model the report is `{REPORT}`; leave out --report",
+                report.display()
+            );
+        }
+        if !folder.as_os_str().is_empty() && folder != self.folder && !folder.is_dir() {
+            bail!("{}: there is no folder {}", report.display(), folder.display());
+        }
+        Ok(())
+    }
+
     /// The file of the checkpoint.
     pub(crate) fn checkpoint(&self) -> PathBuf {
         self.checkpoints.join(CHECKPOINT)
-    }
-
-    /// Makes the folder of the checkpoint.
-    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
-        fs::create_dir_all(&self.checkpoints)
-            .with_context(|| format!("{}: cannot be made", self.checkpoints.display()))
     }
 
     /// Deletes the checkpoint, and whatever interrupted writing left of others.

@@ -102,6 +102,12 @@ impl Observer for Watch {
         if !self.wanted && self.saved.elapsed() < OFTEN.min(self.every) {
             return Ok(());
         }
+        if let Some(folder) = self.checkpoint.parent() {
+            std::fs::create_dir_all(folder).map_err(|source| phex_io::Error::Write {
+                path: folder.display().to_string(),
+                source,
+            })?;
+        }
         checkpoint.write(&self.checkpoint)?;
         (self.wanted, self.saved) = (false, Instant::now());
         Ok(())

@@ -124,8 +124,13 @@ pub(crate) fn write(
 fn describe(run: &Run<'_>) -> String {
     let best = run.best_epoch.map_or(String::new(), |best| format!(", the best is {best}"));
     format!(
-        "{} rows, {} features, {} labels; {} epochs in {:.1} s{best}",
-        run.rows, run.features, run.labels, run.epochs, run.seconds
+        "{} rows, {} features, {} labels; {} epoch{} in {:.1} s{best}",
+        run.rows,
+        run.features,
+        run.labels,
+        run.epochs,
+        if run.epochs == 1 { "" } else { "s" },
+        run.seconds
     )
 }
 
