@@ -56,7 +56,7 @@ fn start(folder: &Path, arguments: &[&str]) -> Child {
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap()
 }
@@ -111,16 +111,21 @@ fn a_run_that_is_killed_ends_with_the_same_bits() {
 fn a_signal_keeps_a_checkpoint_of_the_same_run() {
     let folder = Animals::new(240, 5);
     let path = folder.path();
-    // Without end, and with no checkpoint but that of the signal.
-    let command = [&TRAIN[..], &["--epochs", "1000000", "--checkpoint-every", "600", "--out", "m"]];
+    // Without end, so that a signal is what ends it.
+    let command = [&TRAIN[..], &["--epochs", "1000000", "--checkpoint-every", "0.1", "--out", "m"]];
     let command = command.concat();
-    let child = start(path, &command);
-    std::thread::sleep(Duration::from_millis(700));
+    let checkpoint = path.join("m.checkpoint/checkpoint.safetensors");
+    let mut child = start(path, &command);
+    while !checkpoint.exists() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(path.join("m.checkpoint/checkpoint.safetensors").exists());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("interrupted; the same command goes on"), "{error}");
+    assert!(checkpoint.exists());
     assert!(!path.join("m").exists());
     let (status, _, error) =
         run(path, &[&TRAIN[..], &["--epochs", "3", "--out", "m"]].concat(), "");
