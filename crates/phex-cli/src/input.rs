@@ -1,19 +1,26 @@
 //! Graphs from the command line.
 
+use std::path::Path;
+
 use anyhow::{Context as _, bail};
-use phex::graph::{Defaults, GraphBuilder, RelationGraph};
+use phex::graph::{Defaults, GraphBuilder, RelationGraph, Strength};
 use phex_io::{Format, ReadOptions};
 
-use crate::args::GraphInput;
+use crate::args::{GraphFile, GraphInput};
 
 /// The form named on the command line.
 pub(crate) fn format(name: Option<&str>) -> anyhow::Result<Option<Format>> {
     name.map(|name| name.parse().map_err(anyhow::Error::msg)).transpose()
 }
 
-impl GraphInput {
+/// A graph without what the command line adds.
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> anyhow::Result<RelationGraph> {
+    phex_io::read_graph(path, options)?.build().with_context(|| path.display().to_string())
+}
+
+impl GraphFile {
     /// Reads the file and adds what the command line says.
-    pub(crate) fn builder(&self) -> anyhow::Result<GraphBuilder> {
+    fn builder_with(&self, strength: Option<Strength>) -> anyhow::Result<GraphBuilder> {
         let options = ReadOptions {
             format: format(self.format.as_deref())?,
             labels: self.labels.clone(),
@@ -35,7 +42,7 @@ impl GraphInput {
             }
             builder.exclusion_rule(rule.into(), None);
         }
-        if let Some(strength) = self.strength {
+        if let Some(strength) = strength {
             if let Some(fault) = strength.fault() {
                 bail!("--strength: {fault}");
             }
@@ -46,6 +53,18 @@ impl GraphInput {
             builder.one_of_leaves(name);
         }
         Ok(builder)
+    }
+
+    /// The frozen graph, with the strengths that its file gives.
+    pub(crate) fn given_graph(&self) -> anyhow::Result<RelationGraph> {
+        self.builder_with(None)?.build().with_context(|| self.path.display().to_string())
+    }
+}
+
+impl GraphInput {
+    /// Reads the file and adds what the command line says.
+    pub(crate) fn builder(&self) -> anyhow::Result<GraphBuilder> {
+        self.builder_with(self.strength)
     }
 
     /// The frozen graph.

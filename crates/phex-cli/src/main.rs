@@ -4,15 +4,21 @@
 
 mod args;
 mod bench;
+mod data;
 mod demo;
+mod eval;
 mod graph;
 mod infer;
 mod input;
 mod interrupt;
 mod model;
 mod output;
+mod pages;
+mod predict;
 mod report;
 mod samples;
+mod train;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -35,6 +41,10 @@ fn main() -> ExitCode {
         Command::Graph(command) => graph::run(command),
         Command::Infer(command) => infer::run(command),
         Command::Map(command) => infer::map(command),
+        Command::Train(command) => train::run(command),
+        Command::Predict(command) => predict::run(command),
+        Command::Eval(command) => eval::run(command),
+        Command::Tune(command) => tune::run(command),
         Command::Bench(command) => bench::run(command),
         Command::Samples(command) => samples::run(command),
         Command::Demo(command) => demo::run(command),

@@ -1,7 +1,7 @@
 //! Checkpoints: a run between two steps, in one safetensors file.
 //!
-//! Weights and what optimisers remember are tensors; the place of the run and its history are
-//! metadata. A checkpoint carries a fingerprint of configuration, graph and data, so that a run
+//! Weights and what optimisers remember are tensors, and so is the text of the history, which may
+//! outgrow a header; the place of the run is metadata. A checkpoint carries a fingerprint of configuration, graph and data, so that a run
 //! never goes on from another one's weights.
 
 use std::collections::BTreeMap;
@@ -15,12 +15,14 @@ use crate::examples::mix;
 use crate::trainer::{Best, EpochRecord, State, Trainer};
 
 const KEY: &str = "phex-checkpoint";
+const HISTORY: &str = "history";
 const VERSION: u32 = 1;
 
 /// A run between two steps.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
     place: Place,
+    history: Vec<EpochRecord>,
     tensors: BTreeMap<String, Tensor>,
 }
 
@@ -39,7 +41,6 @@ struct Place {
     strength_rows: f64,
     best: Option<(f64, usize)>,
     stale: usize,
-    history: Vec<EpochRecord>,
 }
 
 impl Checkpoint {
@@ -85,19 +86,23 @@ impl Checkpoint {
             strength_rows: state.strengths.as_ref().map_or(0.0, |learned| learned.rows),
             best: state.best.as_ref().map(|best| (best.metric, best.epoch)),
             stale: state.stale,
-            history: state.history.clone(),
         };
-        Ok(Checkpoint { place, tensors })
+        Ok(Checkpoint { place, history: state.history.clone(), tensors })
+    }
+
+    /// Which run it is of, as [`Trainer::fingerprint`] tells.
+    pub fn fingerprint(&self) -> &str {
+        &self.place.fingerprint
     }
 
     /// How many epochs are done.
     pub fn epochs(&self) -> usize {
-        self.place.history.len()
+        self.history.len()
     }
 
     /// The epochs that are done.
     pub fn history(&self) -> &[EpochRecord] {
-        &self.place.history
+        &self.history
     }
 
     /// Writes it; the file is complete or what it was before.
@@ -105,11 +110,16 @@ impl Checkpoint {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let place = serde_json::to_string(&self.place).map_err(|error| Error::Model {
+        let failed = |error| Error::Model {
             message: format!("the checkpoint cannot be written as JSON: {error}"),
-        })?;
+        };
+        let place = serde_json::to_string(&self.place).map_err(failed)?;
+        let history = serde_json::to_vec(&self.history).map_err(failed)?;
+        let history = Tensor { shape: vec![history.len()], data: TensorData::U8(history) };
+        let mut tensors = self.tensors.clone();
+        tensors.insert(String::from(HISTORY), history);
         let metadata = BTreeMap::from([(String::from(KEY), place)]);
-        Ok(write_tensors(path, &self.tensors, &metadata)?)
+        Ok(write_tensors(path, &tensors, &metadata)?)
     }
 
     /// Reads one.
@@ -117,7 +127,7 @@ impl Checkpoint {
     /// # Errors
     /// When the file is damaged or no checkpoint of this version.
     pub fn read(path: &Path) -> Result<Checkpoint, Error> {
-        let (tensors, metadata) = read_tensors(path)?;
+        let (mut tensors, metadata) = read_tensors(path)?;
         let wrong =
             |message: String| Error::Model { message: format!("{}: {message}", path.display()) };
         let place =
@@ -126,7 +136,12 @@ impl Checkpoint {
         if place.version != VERSION {
             return Err(wrong(format!("version {} is not {VERSION}", place.version)));
         }
-        Ok(Checkpoint { place, tensors })
+        let history = match tensors.remove(HISTORY).map(|tensor| tensor.data) {
+            Some(TensorData::U8(text)) => serde_json::from_slice(&text),
+            _ => return Err(wrong(String::from("its history is missing"))),
+        };
+        let history = history.map_err(|error| wrong(error.to_string()))?;
+        Ok(Checkpoint { place, history, tensors })
     }
 
     pub(crate) fn restore(&self, trainer: &Trainer<'_>) -> Result<State, Error> {
@@ -165,7 +180,7 @@ impl Checkpoint {
         let place = &self.place;
         (state.stage, state.epoch, state.step) = (place.stage, place.epoch, place.step);
         (state.loss_sum, state.row_sum, state.stale) = (place.loss_sum, place.row_sum, place.stale);
-        state.history.clone_from(&place.history);
+        state.history.clone_from(&self.history);
         Ok(state)
     }
 
@@ -191,17 +206,20 @@ fn damaged(name: &str) -> Error {
     Error::OtherRun { message: format!("its tensor `{name}` is missing or of another size") }
 }
 
-/// A number that differs when configuration, graph or data differ.
-fn fingerprint(trainer: &Trainer<'_>) -> Result<String, Error> {
+/// A text that differs when configuration, graph, engine or data differ.
+pub(crate) fn fingerprint(trainer: &Trainer<'_>) -> Result<String, Error> {
     let text = |value: Result<String, serde_json::Error>| {
         value.map_err(|error| Error::Model { message: error.to_string() })
     };
     let config = text(serde_json::to_string(trainer.config()))?;
     let graph = text(serde_json::to_string(trainer.graph()))?;
+    let engine = format!("{:?}", trainer.options());
+    let of = |text: &str| hash(text.bytes().map(u64::from));
     Ok(format!(
-        "{:016x}-{:016x}-{:016x}",
-        hash(config.bytes().map(u64::from)),
-        hash(graph.bytes().map(u64::from)),
+        "{:016x}-{:016x}-{:016x}-{:016x}",
+        of(&config),
+        of(&graph),
+        of(&engine),
         trainer.data_fingerprint()
     ))
 }

@@ -9,6 +9,7 @@ mod checkpoint;
 mod config;
 mod engine;
 mod error;
+mod evaluate;
 mod examples;
 mod features;
 mod head;
@@ -17,6 +18,7 @@ mod objective;
 mod optimiser;
 mod prior;
 mod trainer;
+mod tune;
 
 pub use checkpoint::Checkpoint;
 pub use config::{
@@ -29,3 +31,4 @@ pub use features::Standardiser;
 pub use head::Head;
 pub use model::{Predictor, TrainedModel};
 pub use trainer::{EpochRecord, Flow, Observer, Profile, Progress, Silent, Trainer};
+pub use tune::{SettingSummary, Trial, Tuning};

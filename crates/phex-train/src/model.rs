@@ -37,7 +37,7 @@ pub struct TrainedModel {
 /// A trained model that answers.
 #[derive(Debug)]
 pub struct Predictor<'a> {
-    model: &'a TrainedModel,
+    pub(crate) model: &'a TrainedModel,
     objective: Objective,
 }
 

@@ -30,9 +30,9 @@ pub(crate) struct EngineArguments {
     /// For family and count: count at most this many labels of a family; errors are certified
     #[arg(long, value_name = "COUNT")]
     pub(crate) cap: Option<usize>,
-    /// Seed of everything random
-    #[arg(long, value_name = "SEED", default_value_t = 0, env = "PHEX_SEED")]
-    pub(crate) seed: u64,
+    /// Seed of everything random; 0 when not given
+    #[arg(long, value_name = "SEED", env = "PHEX_SEED")]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     messages: MessageArguments,
     #[command(flatten)]
@@ -212,7 +212,7 @@ impl EngineArguments {
                 bytes: self.memory.map_or(default.bytes, |mib| mib * 1024.0 * 1024.0),
             },
             cap: self.cap,
-            seed: self.seed,
+            seed: self.seed.unwrap_or(0),
             messages: self.messages.options(),
             sampling: self.sampling.options(),
             anneal: self.anneal.options(),

@@ -29,6 +29,24 @@ pub(crate) enum GraphCommand {
 /// Which graph, and what its file leaves out.
 #[derive(Debug, Args)]
 pub(crate) struct GraphInput {
+    #[command(flatten)]
+    pub(crate) file: GraphFile,
+    /// Strength of relations that give none: `hard`, `q=0.1`, `u=0.5` or `w=2`
+    #[arg(long, value_name = "STRENGTH")]
+    pub(crate) strength: Option<Strength>,
+}
+
+impl std::ops::Deref for GraphInput {
+    type Target = GraphFile;
+
+    fn deref(&self) -> &GraphFile {
+        &self.file
+    }
+}
+
+/// Which graph, and what its file leaves out but strengths.
+#[derive(Debug, Args)]
+pub(crate) struct GraphFile {
     /// The graph file; `-` reads standard input
     #[arg(value_name = "GRAPH")]
     pub(crate) path: PathBuf,
@@ -56,9 +74,6 @@ pub(crate) struct GraphInput {
     /// Exclusion rule, where the file gives none
     #[arg(long, value_name = "RULE")]
     pub(crate) exclude: Option<Rule>,
-    /// Strength of relations that give none: `hard`, `q=0.1`, `u=0.5` or `w=2`
-    #[arg(long, value_name = "STRENGTH")]
-    pub(crate) strength: Option<Strength>,
     /// Add a one-of group of this name over the leaves of the hierarchy
     #[arg(long, value_name = "NAME")]
     pub(crate) one_of_leaves: Option<String>,

@@ -1,21 +1,32 @@
 //! What was typed.
 
+mod data;
 mod engine;
 mod graph;
 mod numbers;
+mod predict;
 mod rows;
+mod settings;
+mod train;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use data::{DataArguments, LabelArguments, LabelFormat, UnlistedLabels};
 pub(crate) use engine::EngineArguments;
 pub(crate) use graph::{
-    CheckCommand, ConvertCommand, GraphCommand, GraphInput, PlanCommand, ScoreArguments,
+    CheckCommand, ConvertCommand, GraphCommand, GraphFile, GraphInput, PlanCommand, ScoreArguments,
     ShowCommand, StatesCommand, TransformCommand,
 };
+pub(crate) use predict::{EvalCommand, PredictCommand};
 pub(crate) use rows::{
     BenchCommand, EnginesCommand, InferCommand, MapCommand, RowArguments, TableArguments,
+};
+pub(crate) use settings::{Curriculum, StageEpochs};
+pub(crate) use train::{
+    LossName, ObjectiveName, OptimiserName, RunArguments, SettingArguments, TieName, TrainCommand,
+    TrainingSet, TuneCommand, WeightsName,
 };
 
 /// Classifiers that respect what is known about their labels.
@@ -35,6 +46,14 @@ pub(crate) enum Command {
     Infer(Box<InferCommand>),
     /// The most probable consistent label sets of each row
     Map(Box<MapCommand>),
+    /// Train a classifier through label relations
+    Train(Box<TrainCommand>),
+    /// Probabilities or label sets of new data by a trained model
+    Predict(Box<PredictCommand>),
+    /// How good a trained model, or a table of probabilities, is
+    Eval(Box<EvalCommand>),
+    /// Find the strength of the relations that serves best
+    Tune(Box<TuneCommand>),
     /// Measure
     #[command(subcommand)]
     Bench(Box<BenchCommand>),

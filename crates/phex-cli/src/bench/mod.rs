@@ -115,7 +115,7 @@ fn origin(command: &EnginesCommand) -> String {
         Some(path) => format!("from {}", path.display()),
         None if holds_scores(command) => String::from("those of the file"),
         None => {
-            let (spread, seed) = (command.spread.unwrap_or(1.0), command.engine.seed);
+            let (spread, seed) = (command.spread.unwrap_or(1.0), command.engine.seed.unwrap_or(0));
             format!("normal, of standard deviation {spread}, seed {seed}")
         }
     }

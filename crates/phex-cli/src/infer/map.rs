@@ -106,6 +106,14 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
+/// An engine for best label sets.
+pub(crate) fn best_engine(
+    model: &Arc<Model>,
+    arguments: &EngineArguments,
+) -> Result<Engine, Error> {
+    Ok(compile(model, arguments)?.0)
+}
+
 /// An engine for best label sets, and its plan: `auto` anneals where no exact engine answers.
 fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> Result<(Engine, Plan), Error> {
     let search = || Engine::compile(Arc::clone(model), &arguments.search());

@@ -18,9 +18,9 @@ use crate::args::InferCommand;
 use crate::{Outcome, output};
 
 use diagnosis::DiagnosisWriter;
-pub(crate) use map::run as map;
+pub(crate) use map::{best_engine, run as map};
 pub(crate) use plan::run as plan;
-pub(crate) use source::{Source, zeros};
+pub(crate) use source::{Source, use_threads, zeros};
 use summary::Summary;
 
 /// Rows that are in memory at a time: fewer of wide tables.
@@ -31,7 +31,7 @@ fn piece(labels: usize) -> usize {
 pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
     different_files(command)?;
-    source::use_threads(command.rows.threads);
+    use_threads(command.rows.threads);
     let model = command.rows.input.model()?;
     let engine = Engine::compile(model, &command.rows.engine.options())
         .with_context(|| command.rows.input.path.display().to_string())?;

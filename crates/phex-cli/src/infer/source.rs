@@ -38,7 +38,7 @@ fn open_evidence(
 }
 
 /// Sets the number of threads of all that follows.
-pub(super) fn use_threads(threads: Option<usize>) {
+pub(crate) fn use_threads(threads: Option<usize>) {
     if let Some(threads) = threads {
         // Fails only when a pool exists already, and then there is one.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();

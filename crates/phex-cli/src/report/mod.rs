@@ -9,7 +9,6 @@
 //! Charts are drawn by hand ([`chart`]) and not by a library: dashes, markers, dark pages and
 //! titles for screen readers are a few classes here, and text is not measured against the fonts of
 //! the machine that writes the page.
-#![allow(dead_code, unused_imports, reason = "the commands that fill reports are not wired yet")]
 
 mod axis;
 mod chart;

@@ -1,5 +1,7 @@
 //! Running the command as a user does.
 
+pub mod animals;
+
 use std::collections::HashMap;
 use std::path::Path;
 

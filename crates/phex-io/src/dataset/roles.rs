@@ -105,7 +105,9 @@ pub(super) fn roles(
             rest.map(|column| names[column].clone()).collect()
         }
     };
-    if wanted.is_empty() {
+    // None at all may be asked for, where only labels are wanted.
+    let none = options.features.as_ref().is_some_and(Vec::is_empty);
+    if wanted.is_empty() && !none {
         let message = String::from("no column is left for features");
         return Err(Error::Table { path: path.to_owned(), message });
     }

@@ -34,7 +34,7 @@ pub(crate) struct BatchLoss {
 /// An objective, made for one graph.
 #[derive(Debug, Clone)]
 pub(crate) enum Objective {
-    Relations { engine: Engine, loss: Loss },
+    Relations { engine: Box<Engine>, loss: Loss },
     Independent { labels: usize },
     Softmax(Softmax),
     MaxConstraint(MaxConstraint),
@@ -48,7 +48,7 @@ impl Objective {
     ) -> Result<Objective, Error> {
         Ok(match config {
             ObjectiveConfig::Relations { loss } => {
-                let engine = crate::engine::compile(Model::new(graph)?, options)?;
+                let engine = Box::new(crate::engine::compile(Model::new(graph)?, options)?);
                 Objective::Relations { engine, loss }
             }
             ObjectiveConfig::Independent => Objective::Independent { labels: graph.len() },

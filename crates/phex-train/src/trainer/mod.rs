@@ -170,6 +170,19 @@ impl<'a> Trainer<'a> {
         self.objective.engine()
     }
 
+    /// The rows of the training table that validation holds out, in order.
+    pub fn held_out(&self) -> &[u32] {
+        &self.held_out
+    }
+
+    /// A text that differs when settings, graph, engine or data differ.
+    ///
+    /// # Errors
+    /// When the settings cannot be written as JSON.
+    pub fn fingerprint(&self) -> Result<String, Error> {
+        checkpoint::fingerprint(self)
+    }
+
     /// Trains to the end.
     ///
     /// # Errors
@@ -218,18 +231,18 @@ impl<'a> Trainer<'a> {
         }
         let epochs = self.config.stages.iter().map(|stage| stage.epochs).sum();
         let epoch = self.state.history.len() + 1;
-        let mut learning_rate = 0.0;
+        // By the place alone: an epoch that is resumed at its end has a last step too.
+        let base = stage.learning_rate.unwrap_or(self.config.optimiser.learning_rate);
+        let schedule = self.config.optimiser.schedule;
+        let learning_rate = |step: usize| {
+            let (at, all) = (at_epoch * steps as u64 + step as u64, (stage.epochs * steps) as u64);
+            base * schedule.factor(at, all, steps as u64)
+        };
         while self.state.step < steps {
             let step = self.state.step;
-            learning_rate = stage.learning_rate.unwrap_or(self.config.optimiser.learning_rate)
-                * self.config.optimiser.schedule.factor(
-                    at_epoch * steps as u64 + step as u64,
-                    (stage.epochs * steps) as u64,
-                    steps as u64,
-                );
             let noise = mix(&[self.config.seed, at_stage, at_epoch, step as u64]);
             let part = &order[step * batch..((step + 1) * batch).min(order.len())];
-            self.run_step(part, learning_rate, noise, epoch)?;
+            self.run_step(part, learning_rate(step), noise, epoch)?;
             self.state.step += 1;
             let progress = Progress {
                 stage: &stage.name,
@@ -246,7 +259,8 @@ impl<'a> Trainer<'a> {
                 }
             }
         }
-        let record = self.end_epoch(stage, epoch, learning_rate, started)?;
+        let last = learning_rate(steps.saturating_sub(1));
+        let record = self.end_epoch(stage, epoch, last, started)?;
         observer.epoch(&record);
         observer.save(&checkpoint::Checkpoint::of(self)?)
     }
@@ -416,6 +430,10 @@ impl<'a> Trainer<'a> {
 
     pub(crate) fn graph(&self) -> &RelationGraph {
         &self.graph
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     /// A number that differs when the rows, the features or their labels differ.

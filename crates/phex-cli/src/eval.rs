@@ -1,0 +1,143 @@
+//! `phex eval`: how good a trained model, or a table of probabilities, is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::bail;
+use phex::decide::{Classes, Decision, decide};
+use phex::graph::RelationGraph;
+use phex::infer::Evidence;
+use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
+use phex::model::Model;
+use phex_io::{ReadOptions, TableLimits, TableReader, Targets, Values};
+use phex_train::{Examples, TrainedModel};
+
+use crate::args::EvalCommand;
+use crate::data::{self, LabelSettings};
+use crate::infer::use_threads;
+use crate::{Outcome, output, pages, predict};
+
+pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
+    use_threads(command.threads);
+    let classes = match (&command.classes, command.top.is_empty()) {
+        (None, true) => None,
+        (classes, _) => Some(classes.clone().unwrap_or(Classes::Leaves)),
+    };
+    let mut options = EvaluationOptions {
+        decision: command.decide.clone(),
+        classes,
+        leave_out: command.leave_out.clone(),
+        ..EvaluationOptions::default()
+    };
+    if !command.top.is_empty() {
+        options.top.clone_from(&command.top);
+    }
+    let (graph, evaluation, mut notes) =
+        match (&command.bundle, &command.graph, &command.probabilities) {
+            (Some(bundle), ..) => of_model(command, bundle, &options)?,
+            (None, Some(graph), Some(table)) => of_table(command, graph, table, &options)?,
+            _ => bail!("a BUNDLE, or --graph and --probabilities, are needed"),
+        };
+    if evaluation.counts.known == 0 {
+        bail!("the data say nothing of any label, so there is nothing to compare with");
+    }
+    notes.extend(pages::one_sided(&evaluation));
+    notes.iter().for_each(|note| eprintln!("phex: {note}"));
+    if let Some(path) = &command.report {
+        let of = command.bundle.as_ref().or(command.probabilities.as_ref());
+        let title = of.map_or(String::new(), |path| format!("Evaluation of {}", path.display()));
+        let files: Vec<String> =
+            command.data.data.iter().map(|f| f.display().to_string()).collect();
+        let rows = evaluation.counts.rows;
+        let subtitle = format!("{rows} rows of {}", files.join(", "));
+        pages::evaluation(&title, &subtitle, &graph, &evaluation, &notes).write(path)?;
+    }
+    if command.json {
+        output::json(&evaluation)?;
+    } else if command.all {
+        output::text(&format!("{evaluation:#}"))?;
+    } else {
+        output::text(&evaluation.to_string())?;
+    }
+    Ok(Outcome::Fine)
+}
+
+type Found = (RelationGraph, Evaluation, Vec<String>);
+
+fn of_model(
+    command: &EvalCommand,
+    bundle: &Path,
+    options: &EvaluationOptions,
+) -> anyhow::Result<Found> {
+    let bundle = phex_io::read_bundle(bundle)?;
+    let model = TrainedModel::from_bundle(&bundle)?;
+    let labels = LabelSettings::of(&command.labels, LabelSettings::remembered(&bundle.config))?;
+    let files = command.data.files()?;
+    let mut reading = command.data.options(Some(predict::schema(&model)?))?;
+    reading.targets = Some(labels.targets(files, &command.labels.label_file)?);
+    let data = phex_io::read_dataset(files, &reading, Some(&model.graph))?;
+    let predictor = predict::predictor(&model, &command.engine)?;
+    let best = predict::best_of(&model, &predictor, Some(&command.decide), &command.engine)?;
+    let examples = Examples::new(&data.features, data::targets(&data)?, &model.graph)?;
+    let evaluation = predictor.evaluate(&examples, options, best.as_ref())?;
+    let mut notes = predict::notes(&predictor, best.as_ref());
+    notes.extend(data::unseen(&data));
+    Ok((bundle.graph, evaluation, notes))
+}
+
+fn of_table(
+    command: &EvalCommand,
+    graph: &Path,
+    table: &PathBuf,
+    options: &EvaluationOptions,
+) -> anyhow::Result<Found> {
+    if command.decide == Decision::Consistent {
+        bail!("--decide consistent needs scores and not probabilities; give a BUNDLE");
+    }
+    let graph = crate::input::read(graph, &ReadOptions::default())?;
+    let names: Vec<String> = graph.labels().iter().map(|label| label.name.clone()).collect();
+    let limits = TableLimits::default();
+    let mut reader = TableReader::open(table, None, &names, &command.data.keep, &limits)?;
+    let mut probabilities: Vec<f64> = Vec::new();
+    while let Some(rows) = reader.next_rows(1024)? {
+        match rows.values {
+            Values::F32(values) => probabilities.extend(values.into_iter().map(f64::from)),
+            Values::F64(values) => probabilities.extend(values),
+        }
+    }
+    let targets = truths(command, &graph, table)?;
+    let found = probabilities.len() / graph.len().max(1);
+    if targets.rows() != found {
+        bail!(
+            "{} has {found} rows of probabilities, and the labels have {}",
+            table.display(),
+            targets.rows()
+        );
+    }
+    let truths: Vec<Evidence> = (0..found).flat_map(|row| targets.evidence(row)).collect();
+    let model = Arc::new(Model::new(&graph)?);
+    let sets = decide(&command.decide, &graph, &probabilities)?;
+    let evaluation = evaluate_sets(options, &graph, &model, &probabilities, &truths, &sets)?;
+    Ok((graph, evaluation, Vec::new()))
+}
+
+/// The labels beside a table of probabilities.
+fn truths(
+    command: &EvalCommand,
+    graph: &RelationGraph,
+    table: &PathBuf,
+) -> anyhow::Result<Targets> {
+    let labels = LabelSettings::of(&command.labels, LabelSettings::default())?;
+    let files = &command.labels.label_file;
+    // Labels in files of their own need rows beside them: those of the probabilities.
+    let data = match (command.data.data.as_slice(), files.is_empty()) {
+        ([], true) => bail!("--data FILE or --label-file FILE is missing: the true labels"),
+        ([], false) => std::slice::from_ref(table),
+        (data, _) => data,
+    };
+    let mut options = command.data.options(None)?;
+    (options.keep, options.features) = (Vec::new(), Some(Vec::new()));
+    options.targets = Some(labels.targets(data, files)?);
+    let data = phex_io::read_dataset(data, &options, Some(graph))?;
+    Ok(data::targets(&data)?.clone())
+}

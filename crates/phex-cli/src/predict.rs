@@ -1,0 +1,259 @@
+//! `phex predict`: probabilities or label sets of new data by a trained model.
+
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use phex::decide::Decision;
+use phex::infer::{Engine, Method};
+use phex::model::Model;
+use phex_io::{Dataset, Number, Output, Rows, TableFormat, TableWriter, Values};
+use phex_train::{Predictor, TrainedModel};
+use serde::Serialize;
+
+use crate::args::{EngineArguments, PredictCommand};
+use crate::infer::{best_engine, use_threads};
+use crate::{Outcome, data, output, report};
+
+/// Rows that are predicted at a time.
+const PIECE: usize = 1024;
+
+/// What a run did.
+#[derive(Serialize)]
+struct Summary<'a> {
+    version: &'static str,
+    command: &'static str,
+    seed: u64,
+    bundle: &'a Path,
+    rows: usize,
+    labels: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<&'a Decision>,
+    /// Rows without a label set.
+    undecided_rows: usize,
+    seconds: f64,
+    notes: Vec<String>,
+}
+
+pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
+    let start = Instant::now();
+    use_threads(command.threads);
+    let files = command.data.files()?;
+    let model = TrainedModel::read(&command.bundle)?;
+    let predictor = predictor(&model, &command.engine)?;
+    let best = best_of(&model, &predictor, command.decide.as_ref(), &command.engine)?;
+    crate::interrupt::listen();
+    let mut writer = Writer::create(command, &model)?;
+    let mut notes = notes(&predictor, best.as_ref());
+    let answers = Answers { model: &model, predictor: &predictor, best: best.as_ref() };
+    let options = command.data.options(Some(schema(&model)?))?;
+    for file in files {
+        let data = phex_io::read_dataset(std::slice::from_ref(file), &options, None)?;
+        notes.extend(data::unseen(&data));
+        for first in (0..data.rows()).step_by(PIECE) {
+            crate::interrupt::check()?;
+            let rows = first..(first + PIECE).min(data.rows());
+            writer.write(&answers, command.decide.as_ref(), &data, rows)?;
+        }
+    }
+    let summary = Summary {
+        version: env!("CARGO_PKG_VERSION"),
+        command: "predict",
+        seed: command.engine.seed.unwrap_or(0),
+        bundle: &command.bundle,
+        rows: writer.rows,
+        labels: model.graph.len(),
+        method: predictor.engine().map(|engine| engine.plan().method.name()),
+        decision: command.decide.as_ref(),
+        undecided_rows: writer.undecided,
+        seconds: start.elapsed().as_secs_f64(),
+        notes,
+    };
+    writer.finish()?;
+    summary.notes.iter().for_each(|note| eprintln!("phex: {note}"));
+    if command.out.is_file() {
+        let mut beside = command.out.clone().into_os_string();
+        beside.push(".run.json");
+        report::write_whole(beside.as_ref(), &(serde_json::to_string_pretty(&summary)? + "\n"))?;
+    }
+    if command.json {
+        output::summary(&summary, command.out.as_os_str() == "-")?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// The model, compiled for prediction.
+pub(crate) fn predictor<'m>(
+    model: &'m TrainedModel,
+    arguments: &EngineArguments,
+) -> anyhow::Result<Predictor<'m>> {
+    if arguments.method == Method::Anneal {
+        bail!("`anneal` finds label sets and not probabilities; leave out --method anneal");
+    }
+    Ok(model.predictor(&arguments.options())?)
+}
+
+/// The engine that finds best label sets, where a decision needs one.
+pub(crate) fn best_of(
+    model: &TrainedModel,
+    predictor: &Predictor<'_>,
+    decision: Option<&Decision>,
+    arguments: &EngineArguments,
+) -> anyhow::Result<Option<Engine>> {
+    if decision != Some(&Decision::Consistent) {
+        return Ok(None);
+    }
+    match predictor.engine() {
+        Some(engine) if engine.plan().exact => Ok(None),
+        _ => Ok(Some(best_engine(&Arc::new(Model::new(&model.graph)?), arguments)?)),
+    }
+}
+
+/// What there is to say of engines.
+pub(crate) fn notes(predictor: &Predictor<'_>, best: Option<&Engine>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(plan) = predictor.engine().map(Engine::plan).filter(|plan| plan.approximate) {
+        notes.push(format!("`{}` answers approximately; see `graph plan`", plan.method));
+    }
+    if best.is_some_and(|engine| engine.plan().method == Method::Anneal) {
+        notes.push(String::from(
+            "no exact engine finds the best label sets within the budget: they are the best found",
+        ));
+    }
+    notes
+}
+
+/// The columns that a model takes.
+pub(crate) fn schema(model: &TrainedModel) -> anyhow::Result<phex_io::FeatureSchema> {
+    model.schema.clone().context(
+        "the model does not say which columns its features came from; train it with `phex train`",
+    )
+}
+
+/// A label set as a line of JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    row: usize,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kept: BTreeMap<&'a str, &'a str>,
+    /// None where the row has no answer.
+    labels: Option<Vec<&'a str>>,
+}
+
+enum Table {
+    Probabilities(Box<TableWriter>),
+    Sets { out: BufWriter<Output>, json_lines: bool },
+}
+
+/// What answers.
+struct Answers<'a> {
+    model: &'a TrainedModel,
+    predictor: &'a Predictor<'a>,
+    /// For best label sets, where another engine finds them.
+    best: Option<&'a Engine>,
+}
+
+/// Where predictions go.
+struct Writer {
+    table: Table,
+    rows: usize,
+    undecided: usize,
+}
+
+impl Writer {
+    fn create(command: &PredictCommand, model: &TrainedModel) -> anyhow::Result<Writer> {
+        let keep = &command.data.keep;
+        let (shown, format) = (command.out.display(), TableFormat::from_path(&command.out));
+        let table = if command.decide.is_some() {
+            if matches!(format, Some(TableFormat::Npy | TableFormat::Parquet)) {
+                bail!("{shown}: label sets are written as CSV or `.jsonl`");
+            }
+            let json_lines = output::is_json_lines(&command.out);
+            let mut out = output::create(&command.out)?;
+            if !json_lines {
+                let kept: String =
+                    keep.iter().map(|name| format!(",{}", output::cell(name))).collect();
+                writeln!(out, "row{kept},labels")?;
+            }
+            Table::Sets { out, json_lines }
+        } else {
+            if output::is_json_lines(&command.out) {
+                bail!(
+                    "{shown}: probabilities are written as CSV, npy or Parquet; --decide makes label sets"
+                );
+            }
+            let format = format.unwrap_or(TableFormat::Csv);
+            let names: Vec<String> =
+                model.graph.labels().iter().map(|label| label.name.clone()).collect();
+            let writer = TableWriter::create(&command.out, format, &names, keep, Number::F32)?;
+            Table::Probabilities(Box::new(writer))
+        };
+        Ok(Writer { table, rows: 0, undecided: 0 })
+    }
+
+    fn write(
+        &mut self,
+        answers: &Answers<'_>,
+        decision: Option<&Decision>,
+        data: &Dataset,
+        rows: std::ops::Range<usize>,
+    ) -> anyhow::Result<()> {
+        let (predictor, features) = (answers.predictor, &data.features);
+        let probabilities = predictor.probabilities(features, rows.clone())?;
+        match (&mut self.table, decision) {
+            (Table::Sets { out, json_lines }, Some(decision)) => {
+                let sets = predictor.decide(
+                    decision,
+                    answers.best,
+                    features,
+                    rows.clone(),
+                    &probabilities,
+                )?;
+                for (at, row) in rows.clone().enumerate() {
+                    let labels = answers.model.graph.labels().iter().zip(sets.row(at));
+                    let on = labels.filter(|(_, on)| **on).map(|(label, _)| label.name.as_str());
+                    let kept = data.kept.iter().map(|(name, cells)| (name, &cells[row]));
+                    let answered = sets.is_answered(at);
+                    self.undecided += usize::from(!answered);
+                    let line = Line {
+                        row: self.rows + at,
+                        kept: kept
+                            .clone()
+                            .map(|(name, cell)| (name.as_str(), cell.as_str()))
+                            .collect(),
+                        labels: answered.then(|| on.collect()),
+                    };
+                    if *json_lines {
+                        writeln!(out, "{}", serde_json::to_string(&line)?)?;
+                        continue;
+                    }
+                    let kept: String =
+                        kept.map(|(_, cell)| format!(",{}", output::cell(cell))).collect();
+                    let labels = output::label_list(&line.labels.unwrap_or_default());
+                    writeln!(out, "{}{kept},{labels}", line.row)?;
+                }
+            }
+            (Table::Probabilities(writer), _) => {
+                let kept =
+                    data.kept.iter().map(|(_, cells)| cells[rows.clone()].to_vec()).collect();
+                let values = Values::F32(probabilities);
+                writer.write_rows(&Rows { count: rows.len(), values, kept })?;
+            }
+            (Table::Sets { .. }, None) => {}
+        }
+        self.rows += rows.len();
+        Ok(())
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        match self.table {
+            Table::Probabilities(writer) => Ok(writer.finish()?),
+            Table::Sets { out, .. } => output::finish(out),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a trained model says of a whole table, and how good that is where its labels are known.
+//!
+//! Cost: that of prediction, a piece of rows at a time, and of [`phex::metrics`].
+
+use phex::decide::{Decision, Decisions, decide, decide_scores};
+use phex::infer::{Block, Engine, Evidence};
+use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
+use phex::model::Model;
+use phex_io::{Features, Targets};
+
+use crate::model::Predictor;
+use crate::{Error, Examples};
+
+/// Rows that are predicted at a time.
+const PIECE: usize = 512;
+
+impl Predictor<'_> {
+    /// The probability of each label, of all rows.
+    ///
+    /// # Errors
+    /// [`Error::Examples`] when the table has another number of features.
+    pub fn predict(&self, features: &Features) -> Result<Vec<f32>, Error> {
+        let mut all = Vec::with_capacity(features.rows * self.model.graph.len());
+        for start in (0..features.rows).step_by(PIECE) {
+            let rows = start..(start + PIECE).min(features.rows);
+            all.extend(self.probabilities(features, rows)?);
+        }
+        Ok(all)
+    }
+
+    /// Label sets of some rows with these probabilities. `best` finds the most probable legal sets
+    /// for [`Decision::Consistent`], which looks at scores; the others look at probabilities alone.
+    ///
+    /// # Errors
+    /// As [`decide`]; [`phex::Error::NeedsEngine`] without an engine where one is needed.
+    pub fn decide(
+        &self,
+        decision: &Decision,
+        best: Option<&Engine>,
+        features: &Features,
+        rows: std::ops::Range<usize>,
+        probabilities: &[f32],
+    ) -> Result<Decisions, Error> {
+        let graph = &self.model.graph;
+        if *decision != Decision::Consistent {
+            return Ok(decide(decision, graph, probabilities)?);
+        }
+        let engine = best.or_else(|| self.engine()).ok_or(phex::Error::NeedsEngine)?;
+        let scores: Vec<f64> =
+            self.model.logits(features, rows)?.into_iter().map(f64::from).collect();
+        Ok(decide_scores(decision, graph, engine, &Block::new(graph.len(), &scores))?)
+    }
+
+    /// How good the predictions are for examples. `best` as for [`Predictor::decide`].
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`], [`Predictor::decide`] and [`phex::metrics::evaluate`].
+    pub fn evaluate(
+        &self,
+        examples: &Examples<'_>,
+        options: &EvaluationOptions,
+        best: Option<&Engine>,
+    ) -> Result<Evaluation, Error> {
+        let graph = &self.model.graph;
+        let probabilities = self.predict(examples.features)?;
+        let rows = 0..examples.rows();
+        let sets = self.decide(&options.decision, best, examples.features, rows, &probabilities)?;
+        let mut truths: Vec<Evidence> = Vec::with_capacity(probabilities.len());
+        (0..examples.rows()).for_each(|row| examples.push_observed(row, &mut truths));
+        let model = Model::new(graph)?;
+        Ok(evaluate_sets(options, graph, &model, &probabilities, &truths, &sets)?)
+    }
+}
+
+impl Examples<'_> {
+    /// A copy of some rows, such as those that a trainer held out.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn copy_rows(&self, rows: &[u32]) -> (Features, Targets) {
+        let mut features = Features {
+            names: self.features.names.clone(),
+            rows: rows.len(),
+            columns: self.features.columns,
+            values: Vec::with_capacity(rows.len() * self.features.columns),
+        };
+        let mut targets = Targets::new(self.targets.labels());
+        for &row in rows {
+            features.values.extend_from_slice(self.features.row(row as usize));
+            let target = self.targets.row(row as usize);
+            targets.push(target.listed, target.others_off);
+        }
+        (features, targets)
+    }
+}
