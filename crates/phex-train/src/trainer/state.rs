@@ -90,8 +90,8 @@ impl StrengthState {
         let steps = self.steps.min(1 << 30) as i32;
         let (_, by_prior) = self.strengths.prior(prior);
         let mut step = Vec::with_capacity(self.gradient.len());
-        for at in 0..self.gradient.len() {
-            let g = self.gradient[at] / self.rows.max(1.0) + by_prior[at];
+        for (at, by_prior) in by_prior.into_iter().enumerate() {
+            let g = self.gradient[at] / self.rows.max(1.0) + by_prior;
             self.first[at] = beta1 * self.first[at] + (1.0 - beta1) * g;
             self.second[at] = beta2 * self.second[at] + (1.0 - beta2) * g * g;
             let first = self.first[at] / (1.0 - beta1.powi(steps));

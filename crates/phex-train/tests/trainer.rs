@@ -1,0 +1,280 @@
+//! Runs of the trainer on generated rows: it learns, stops, resumes and comes back from a bundle.
+
+#![allow(clippy::unwrap_used)]
+
+use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
+use phex::infer::Options;
+use phex::learn::Tie;
+use phex_io::{Features, Target, Targets};
+use phex_train::{
+    Checkpoint, ClassWeights, Config, Error, Examples, Flow, HeadConfig, Metric, Norm,
+    ObjectiveConfig, Observer, OptimiserConfig, Progress, RowChoice, Rule, Schedule, Silent, Stage,
+    Start, StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
+};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const COARSE: usize = 3;
+const FINE: usize = 2;
+const COLUMNS: usize = 8;
+
+/// Three kinds of two kinds each; the six lowest exclude each other and one of them is on.
+fn graph(strength: Strength) -> RelationGraph {
+    let mut builder = GraphBuilder::new();
+    for coarse in 0..COARSE {
+        for fine in 0..FINE {
+            builder.hierarchy(&format!("c{coarse}"), &format!("c{coarse}f{fine}"), Some(strength));
+        }
+    }
+    builder.exclusion_rule(ExclusionRule::Siblings, Some(strength)).one_of_leaves("leaf");
+    builder.build().unwrap()
+}
+
+/// Rows around a centre for each leaf; a part of them know their coarse label alone.
+fn rows(graph: &RelationGraph, count: usize, coarse: f64, seed: u64) -> (Features, Targets) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut uniform = move || random.random::<f64>();
+    let mut targets = Targets::new(graph.len());
+    let mut values = Vec::new();
+    for row in 0..count {
+        let (above, below) = (row % COARSE, row / COARSE % FINE);
+        for column in 0..COLUMNS {
+            let centre = f64::from(u8::from(column == above)) * 3.0
+                + f64::from(u8::from(column == COARSE + below)) * 2.0;
+            let noise: f64 = (0..6).map(|_| uniform()).sum::<f64>() - 3.0;
+            // Now and then a value is missing.
+            values.push(if uniform() < 0.02 { f32::NAN } else { (centre + noise) as f32 });
+        }
+        let name =
+            if uniform() < coarse { format!("c{above}") } else { format!("c{above}f{below}") };
+        let label = graph.id(&name).unwrap().0;
+        targets.push(&[Target { label, on: true }], false);
+    }
+    let names = (0..COLUMNS).map(|at| format!("x{at}")).collect();
+    (Features { names, rows: count, columns: COLUMNS, values }, targets)
+}
+
+fn accuracy(model: &TrainedModel, features: &Features, targets: &Targets) -> f64 {
+    let predictor = model.predictor(&Options::default()).unwrap();
+    let p = predictor.predict(features).unwrap();
+    let leaves: Vec<usize> = model.graph.leaves().map(|leaf| leaf.index()).collect();
+    let right = (0..features.rows).filter(|&row| {
+        let p = &p[row * model.graph.len()..(row + 1) * model.graph.len()];
+        let best = leaves.iter().copied().max_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap();
+        targets.row(row).listed[0].label as usize == best
+    });
+    right.count() as f64 / features.rows as f64
+}
+
+/// Everything that has a state: averages, norms, dropout, learned strengths, stages, validation.
+fn everything() -> Config {
+    Config {
+        head: HeadConfig {
+            hidden: vec![12, 10],
+            dropout: 0.2,
+            input_dropout: 0.1,
+            norm: Norm::Batch,
+            start: Start::Normal(0.1),
+            prior: true,
+            feature_clip: 3.0,
+        },
+        optimiser: OptimiserConfig {
+            learning_rate: 5e-3,
+            batch: 16,
+            average: 0.9,
+            clip: 5.0,
+            schedule: Schedule::Cosine { warm_up: 0.1 },
+            ..OptimiserConfig::default()
+        },
+        stages: vec![
+            Stage {
+                name: "warm up".into(),
+                rows: RowChoice::MostSpecific,
+                epochs: 2,
+                ..Stage::default()
+            },
+            Stage { name: "all".into(), epochs: 4, learning_rate: Some(3e-3), ..Stage::default() },
+        ],
+        strengths: StrengthConfig::Learned {
+            tie: Tie::Kind,
+            prior: 0.1,
+            learning_rate: 0.05,
+            every: 3,
+        },
+        validation: ValidationConfig { fraction: 0.2, metric: Metric::Accuracy, patience: 3 },
+        class_weights: ClassWeights::Balanced,
+        seed: 5,
+        ..Config::default()
+    }
+}
+
+/// Stops after some steps and keeps the checkpoint as bytes on disk would.
+struct Interrupting {
+    steps: usize,
+    path: std::path::PathBuf,
+}
+
+impl Observer for Interrupting {
+    fn progress(&mut self, _: &Progress<'_>) -> Flow {
+        self.steps = self.steps.saturating_sub(1);
+        if self.steps == 0 { Flow::Stop } else { Flow::Continue }
+    }
+
+    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        checkpoint.write(&self.path)
+    }
+}
+
+#[test]
+fn a_run_that_is_interrupted_ends_with_the_same_bits() {
+    let graph = graph(Strength::U(0.5));
+    let (features, targets) = rows(&graph, 200, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let new = || Trainer::new(everything(), &graph, &Options::default(), examples, None).unwrap();
+    let whole = new().run(&mut Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let mut interruptions = 0;
+    let resumed = loop {
+        let mut trainer = new();
+        if path.exists() {
+            trainer.resume(&Checkpoint::read(&path).unwrap()).unwrap();
+        }
+        let steps = [1, 7, 3, 12, 5][interruptions % 5];
+        match trainer.run(&mut Interrupting { steps, path: path.clone() }) {
+            Ok(model) => break model,
+            Err(Error::Interrupted) => interruptions += 1,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(interruptions >= 5, "{interruptions}");
+    assert_eq!(whole.head, resumed.head);
+    assert_eq!(whole.best_epoch, resumed.best_epoch);
+    assert_eq!(
+        serde_json::to_string(&whole.graph).unwrap(),
+        serde_json::to_string(&resumed.graph).unwrap()
+    );
+    let without_time = |model: &TrainedModel| -> Vec<(f64, Option<f64>, Vec<f64>)> {
+        let records = model.history.iter();
+        records.map(|r| (r.training_loss, r.validation_metric, r.strengths.clone())).collect()
+    };
+    assert_eq!(without_time(&whole), without_time(&resumed));
+    // A checkpoint of other settings is refused.
+    let other = Config { seed: 6, ..everything() };
+    let mut other = Trainer::new(other, &graph, &Options::default(), examples, None).unwrap();
+    let error = other.resume(&Checkpoint::read(&path).unwrap()).unwrap_err();
+    assert!(matches!(error, Error::OtherRun { .. }), "{error}");
+}
+
+#[test]
+fn the_number_of_threads_does_not_matter() {
+    let graph = graph(Strength::Hard);
+    let (features, targets) = rows(&graph, 150, 0.5, 2);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let examples = Examples::new(&features, &targets, &graph).unwrap();
+            let config = Config { strengths: StrengthConfig::Fixed, ..everything() };
+            Trainer::new(config, &graph, &Options::default(), examples, None)
+                .unwrap()
+                .run(&mut Silent)
+                .unwrap()
+        })
+    };
+    assert_eq!(run(1).head, run(3).head);
+}
+
+#[test]
+fn coarse_rows_help_and_the_bundle_answers_the_same() {
+    let graph = graph(Strength::Hard);
+    let (features, targets) = rows(&graph, 300, 0.9, 3);
+    let (test_features, test_targets) = rows(&graph, 300, 0.0, 4);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let train = |objective: ObjectiveConfig, rule: Rule| {
+        let optimiser = OptimiserConfig { learning_rate: 0.02, rule, ..OptimiserConfig::default() };
+        let config = Config { objective, optimiser, ..Config::default() };
+        Trainer::new(config, &graph, &Options::default(), examples, None)
+            .unwrap()
+            .run(&mut Silent)
+            .unwrap()
+    };
+    let hex = train(ObjectiveConfig::default(), Rule::default());
+    let fine = train(ObjectiveConfig::Softmax { coarse: false }, Rule::default());
+    let (with, without) = (
+        accuracy(&hex, &test_features, &test_targets),
+        accuracy(&fine, &test_features, &test_targets),
+    );
+    assert!(with > without && with > 0.8, "{with} {without}");
+    let slow = train(ObjectiveConfig::default(), Rule::Sgd { momentum: 0.9 });
+    assert!(accuracy(&slow, &test_features, &test_targets) > 0.7);
+    // Written and read, it says the same.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    phex_io::write_bundle(&path, &hex.to_bundle(String::from("# A card")).unwrap()).unwrap();
+    let read = TrainedModel::read(&path).unwrap();
+    assert_eq!(read.head, hex.head);
+    assert_eq!(read.config, hex.config);
+    let predict = |model: &TrainedModel| {
+        model.predictor(&Options::default()).unwrap().predict(&test_features).unwrap()
+    };
+    assert_eq!(predict(&read), predict(&hex));
+}
+
+/// Early stopping keeps the best epoch and ends the stage.
+#[test]
+fn patience_ends_a_stage_at_its_best_epoch() {
+    let graph = graph(Strength::Hard);
+    let (features, targets) = rows(&graph, 60, 0.0, 5);
+    let (other_features, other_targets) = rows(&graph, 300, 0.0, 6);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let validation = Examples::new(&other_features, &other_targets, &graph).unwrap();
+    let config = Config {
+        optimiser: OptimiserConfig {
+            learning_rate: 0.1,
+            weight_decay: 0.0,
+            ..OptimiserConfig::default()
+        },
+        stages: vec![Stage { epochs: 200, ..Stage::default() }],
+        validation: ValidationConfig { patience: 5, ..ValidationConfig::default() },
+        ..Config::default()
+    };
+    let trainer =
+        Trainer::new(config, &graph, &Options::default(), examples, Some(validation)).unwrap();
+    let model = trainer.run(&mut Silent).unwrap();
+    let best = model.best_epoch.unwrap();
+    assert_eq!(model.history.len(), best + 5);
+    let losses: Vec<f64> =
+        model.history.iter().map(|record| record.validation_loss.unwrap()).collect();
+    assert_eq!(losses.iter().copied().fold(f64::INFINITY, f64::min), losses[best - 1]);
+}
+
+#[test]
+fn what_cannot_be_trained_on_is_named() {
+    let graph = graph(Strength::Hard);
+    let (features, mut targets) = rows(&graph, 20, 0.0, 7);
+    let label = |name: &str| Target { label: graph.id(name).unwrap().0, on: true };
+    let mut broken = Targets::new(graph.len());
+    for row in 0..19 {
+        broken.push(targets.row(row).listed, false);
+    }
+    broken.push(&[label("c0f0"), label("c1")], false);
+    let run = |targets: &Targets, config: Config| {
+        let examples = Examples::new(&features, targets, &graph)?;
+        Trainer::new(config, &graph, &Options::default(), examples, None)?.run(&mut Silent)
+    };
+    let error = run(&broken, Config::default()).unwrap_err().to_string();
+    assert!(error.contains("row 19 (c0f0, c1)") || error.contains("row 19 (c1, c0f0)"), "{error}");
+    // Soft relations allow it.
+    let soft =
+        Stage { strength: StrengthSetting::All(Strength::U(1.0)), epochs: 1, ..Stage::default() };
+    run(&broken, Config { stages: vec![soft], ..Config::default() }).unwrap();
+    targets.push(&[], false);
+    let error = run(&targets, Config::default()).unwrap_err().to_string();
+    assert!(error.contains("20 rows of features and 21 of labels"), "{error}");
+    let bad = Config { seed: 1, stages: Vec::new(), ..Config::default() };
+    assert!(run(&broken, bad).unwrap_err().to_string().contains("stages"));
+    let rate = OptimiserConfig { learning_rate: 0.0, ..OptimiserConfig::default() };
+    let error =
+        run(&broken, Config { optimiser: rate, ..Config::default() }).unwrap_err().to_string();
+    assert!(error.contains("optimiser.learning_rate"), "{error}");
+}
