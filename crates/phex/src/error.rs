@@ -70,9 +70,9 @@ pub enum Error {
         /// The scores of a row.
         found: usize,
     },
-    /// Best sets and samples need an exact engine.
+    /// Best sets, samples and derivatives of marginals need an exact engine.
     #[error(
-        "`{method}` is not exact here, and best label sets and samples need an exact engine; leave out the cap, raise the budget, name another method, or take the best found by `anneal`"
+        "`{method}` is not exact here, and best label sets, samples and derivatives of marginals need an exact engine; leave out the cap, raise the budget, name another method, or take the best found by `anneal`"
     )]
     NotExact {
         /// The engine.

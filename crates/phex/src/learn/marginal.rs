@@ -3,23 +3,21 @@
 //! `L = Σ_t log p(x_t = o_t)`, a sum of terms of one label each. A term's gradient is
 //! `E[x | x_t = o_t] − E[x]`, a clamped pass a label. An exact engine needs fewer: with the marginals
 //! `P(θ)` and `g_t = ∂L/∂P_t` (`1/P_t` for a label that is on, `−1/(1 − P_t)` for one that is off)
-//! the gradient is the covariance times `g`, and that is a derivative of the marginals along `g`:
+//! the gradient is the covariance times `g`, by two passes in doubles ([`super::covariance`]):
 //!
-//! `∂L/∂ℓ = Cov(x) g = (P(ℓ + εg) − P(ℓ − εg)) / 2ε + O(ε²)`, `∂L/∂w_r = −(E_{ℓ+εg}[v_r] − E_{ℓ−εg}[v_r]) / 2ε`
+//! `∂L/∂ℓ = Cov(x) g`, `∂L/∂w_r = −(E_{ℓ+εg}[v_r] − E_{ℓ−εg}[v_r]) / 2ε`
 //!
-//! Two passes in doubles whatever the number of labels; with `ε max|g| = 3e-5` both errors, of the
-//! step and of rounding, stay below 1e-9 `max|g|`. Labels whose observed state is improbable would
-//! make `g` large, so they get a clamped pass of their own, which also gives their log-probability
-//! without cancellation.
+//! Their error is 1e-9 `max|g|`. Labels whose observed state is improbable would make `g` large, so
+//! they get a clamped pass of their own, which also gives their log-probability without
+//! cancellation.
 
+use super::covariance::{CHUNK, Move, both_ways};
 use super::{Answer, Ascent, Picked, answer, known};
 use crate::Error;
 use crate::infer::{Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
 
 /// An observed label that is less probable than this gets a pass of its own.
 const IMPROBABLE: f64 = 0.05;
-/// The largest step of a score.
-const STEP: f64 = 3e-5;
 
 /// A label that was observed in a row.
 #[derive(Clone, Copy)]
@@ -104,9 +102,8 @@ fn add_together<T: Number>(
 ) -> Result<(), Error> {
     let n = block.labels();
     let want = Want { expectations: ascent.costs.is_some(), ..Want::default() };
-    for rows in rows.chunks(256) {
-        let mut scores = Vec::with_capacity(2 * rows.len() * n);
-        let mut steps = Vec::with_capacity(rows.len());
+    for rows in rows.chunks(CHUNK) {
+        let mut slopes = Vec::with_capacity(rows.len());
         for labels in rows {
             let Some(row) = labels.first().map(|seen| seen.row) else { continue };
             let mut slope = vec![0.0; n];
@@ -115,17 +112,15 @@ fn add_together<T: Number>(
                 slope[seen.label] = sign / seen.probability;
                 ascent.log_probability[row] += seen.probability.ln();
             }
-            let step = STEP / slope.iter().fold(0.0, |most: f64, g| most.max(g.abs()));
-            for sign in [1.0, -1.0] {
-                let moved = block.row(row).iter().zip(&slope);
-                scores.extend(moved.map(|(score, g)| score.to_f64() + sign * step * g));
-            }
-            steps.push((row, step));
+            slopes.push((row, slope));
         }
-        let moved = engine.run(&Block::new(n, &scores), want)?;
-        for (at, (row, step)) in steps.into_iter().enumerate() {
+        // The single-label terms are of a free row: nothing is clamped.
+        let moves =
+            slopes.iter().map(|(row, slope)| Move { scores: block.row(*row), slope, known: None });
+        let (moved, factors) = both_ways(engine, n, moves, want)?;
+        for (at, ((row, _), factor)) in slopes.iter().zip(factors).enumerate() {
             let up: Answer<'_, f64> = answer(&moved, 2 * at);
-            ascent.add(row, 0.5 / step, up, answer(&moved, 2 * at + 1));
+            ascent.add(*row, factor, up, answer(&moved, 2 * at + 1));
         }
     }
     Ok(())

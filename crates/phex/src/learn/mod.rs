@@ -11,9 +11,12 @@
 //! `∂ log p(o)/∂ℓᵢ = E[xᵢ | o] − E[xᵢ]` and `∂ log p(o)/∂w_r = E[v_r] − E[v_r | o]`.
 //!
 //! Cost of a row: a free pass; `joint` adds a clamped pass, and none where every label is known;
-//! `marginal` with `m` observed labels adds `min(m, 2)` passes by exact engines ([`marginal`]'s
-//! header says how) and `m` by the others.
+//! `marginal` with `m` observed labels adds `min(m, 2)` passes by exact engines, and one more for each
+//! label whose observed state is improbable, and `m` by the others.
+//!
+//! A loss of one's own on the marginals has its gradient by [`covariance_product`].
 
+mod covariance;
 mod joint;
 mod marginal;
 mod strengths;
@@ -23,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::infer::{Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
 
+pub use covariance::covariance_product;
 pub use strengths::{Strengths, Tie};
 
 /// Which probability of the observed labels a row is charged for.

@@ -1,0 +1,55 @@
+//! Label relations as a loss and a layer of any candle network.
+//!
+//! [`RelationLoss`] charges a network for what is known of each row's labels, under the relations of
+//! a compiled [`Engine`](phex::infer::Engine): labels may be on, off or unknown, and whatever the
+//! relations say of the unknown ones reaches the network too. [`LearnedRelationLoss`] learns the
+//! strengths of the relations at the same time. [`RelationLayer`] turns logits into the marginals of
+//! the labels, for a loss of one's own. All are differentiable operations: `backward` and candle's
+//! optimisers work as with any other.
+//!
+//! Logits are in single or double precision and may have any strides; half precision is computed in
+//! singles. Inference runs on the processor: tensors of another device are copied to it, and what
+//! comes back, gradients too, is copied to theirs. Second derivatives are not to be had: gradients
+//! are constants for candle.
+//!
+//! ```
+//! use candle_core::{DType, Device, Tensor};
+//! use candle_nn::{Linear, Module, Optimizer, SGD, VarBuilder, VarMap, linear};
+//! use phex::graph::{ExclusionRule, GraphBuilder};
+//! use phex::infer::{Engine, Options};
+//! use phex::learn::Loss;
+//! use phex::model::Model;
+//! use phex_candle::RelationLoss;
+//!
+//! let mut builder = GraphBuilder::new();
+//! builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+//! builder.exclusion_rule(ExclusionRule::Siblings, None);
+//! let engine = Engine::compile(Model::new(&builder.build()?)?, &Options::default())?;
+//! let loss = RelationLoss::new(engine, Loss::Joint);
+//!
+//! let variables = VarMap::new();
+//! let network: Linear =
+//!     linear(2, 3, VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu))?;
+//! let inputs = Tensor::new(&[[1f32, 0.0], [0.0, 1.0], [1.0, 1.0]], &Device::Cpu)?;
+//! // A dog, a cat, and an animal of a kind that nobody wrote down.
+//! let targets = Tensor::new(&[[-1i64, 1, -1], [-1, -1, 1], [1, -1, -1]], &Device::Cpu)?;
+//! let mut optimiser = SGD::new(variables.all_vars(), 0.5)?;
+//! for _ in 0..50 {
+//!     optimiser.backward_step(&loss.forward(&network.forward(&inputs)?, &targets, None)?)?;
+//! }
+//! let value = loss.forward(&network.forward(&inputs)?, &targets, None)?.to_scalar::<f32>()?;
+//! assert!(value < 0.3, "{value}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod layer;
+mod learned;
+mod loss;
+mod tape;
+mod tensors;
+
+pub use error::Error;
+pub use layer::RelationLayer;
+pub use learned::LearnedRelationLoss;
+pub use loss::RelationLoss;

@@ -1,0 +1,72 @@
+//! From tensors of any strides, device and type to what the core takes.
+
+use candle_core::{DType, Device, Tensor, WithDType};
+use phex::infer::{Evidence, Number};
+use phex::model::Model;
+
+use crate::Error;
+
+/// Logits in the processor's memory and in singles or doubles; still on the tape.
+pub(crate) fn logits(tensor: &Tensor, labels: usize) -> Result<Tensor, Error> {
+    if tensor.rank() != 2 || tensor.dims()[1] != labels {
+        let expected = format!("rows × {labels} labels");
+        return Err(Error::Shape { what: "the logits", expected, found: tensor.dims().to_vec() });
+    }
+    let tensor = tensor.to_device(&Device::Cpu)?;
+    match tensor.dtype() {
+        DType::F32 | DType::F64 => Ok(tensor),
+        DType::F16 | DType::BF16 => Ok(tensor.to_dtype(DType::F32)?),
+        found => Err(Error::Precision { found }),
+    }
+}
+
+/// The numbers of a matrix of logits, row after row. One that cannot be computed with is an error
+/// in every row, also where nothing is observed: it means that the network has diverged.
+pub(crate) fn scores<T: Number + WithDType>(
+    logits: &Tensor,
+    model: &Model,
+) -> Result<Vec<T>, Error> {
+    let scores: Vec<T> = logits.flatten_all()?.to_vec1()?;
+    let usable = |score: &T| (-1e30..=1e30).contains(&phex::infer::Scalar::to_f64(*score));
+    match scores.iter().position(|score| !usable(score)) {
+        None => Ok(scores),
+        Some(at) => {
+            let (row, label) = (at / model.len(), model.names()[at % model.len()].clone());
+            Err(phex::Error::BadScore { row, label }.into())
+        }
+    }
+}
+
+/// What targets say: 1 is on, 0 is off, and anything else is unknown.
+pub(crate) fn targets(tensor: &Tensor, logits: &Tensor) -> Result<Vec<Evidence>, Error> {
+    if tensor.dims() != logits.dims() {
+        let expected = format!("{:?}, that of the logits", logits.dims());
+        return Err(Error::Shape { what: "the targets", expected, found: tensor.dims().to_vec() });
+    }
+    let entry = |value: f64| match value {
+        1.0 => Evidence::On,
+        0.0 => Evidence::Off,
+        _ => Evidence::Unknown,
+    };
+    Ok(doubles(tensor)?.into_iter().map(entry).collect())
+}
+
+/// A weight for each row.
+pub(crate) fn weights(tensor: &Tensor, rows: usize) -> Result<Vec<f64>, Error> {
+    if tensor.dims() != [rows] {
+        let expected = format!("[{rows}], a weight for each row of the logits");
+        let found = tensor.dims().to_vec();
+        return Err(Error::Shape { what: "the row weights", expected, found });
+    }
+    let weights = doubles(tensor)?;
+    match weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0)) {
+        None => Ok(weights),
+        Some(row) => Err(Error::Weight { row, value: weights[row] }),
+    }
+}
+
+/// All numbers of a tensor as doubles.
+pub(crate) fn doubles(tensor: &Tensor) -> Result<Vec<f64>, Error> {
+    let tensor = tensor.detach().to_device(&Device::Cpu)?.to_dtype(DType::F64)?;
+    Ok(tensor.flatten_all()?.to_vec1()?)
+}
