@@ -56,16 +56,6 @@ pub enum Error {
         /// Its value.
         value: f64,
     },
-    /// The parameters have made another model of the graph, in which they are tied otherwise.
-    #[error(
-        "with these strength parameters the model has {found} terms, where it had {expected} at the start: with dense semantics, exclusions may not become stronger than the hierarchy; tie strengths by `Tie::Scale`, or use sparse semantics"
-    )]
-    Terms {
-        /// The terms of the model to start from.
-        expected: usize,
-        /// Those of the model now.
-        found: usize,
-    },
     /// The gradient that comes back to a layer is no number.
     #[error(
         "row {row}: the gradient by the marginal of `{label}` is {value}; keep a logarithm of marginals away from 0, or use `RelationLoss`, which needs none"

@@ -49,7 +49,6 @@ pub struct LearnedRelationLoss {
     options: Options,
     loss: Loss,
     labels: usize,
-    terms: usize,
     /// The engine of the last parameters.
     compiled: Mutex<(Vec<f64>, Engine)>,
 }
@@ -66,9 +65,9 @@ impl LearnedRelationLoss {
         loss: Loss,
     ) -> Result<LearnedRelationLoss, Error> {
         let engine = Engine::compile(Model::new(&strengths.graph()?)?, &options)?;
-        let (labels, terms) = (engine.model().len(), engine.model().terms());
+        let labels = engine.model().len();
         let compiled = Mutex::new((strengths.values().to_vec(), engine));
-        Ok(LearnedRelationLoss { strengths, options, loss, labels, terms, compiled })
+        Ok(LearnedRelationLoss { strengths, options, loss, labels, compiled })
     }
 
     /// What each parameter is: `scale`, `hierarchy`, `exclusion`, or the relation.
@@ -106,17 +105,12 @@ impl LearnedRelationLoss {
     ///
     /// # Errors
     /// [`Error::Shape`] when there is not a parameter for each name; [`Error::Parameter`] when one
-    /// is negative or not finite; [`Error::Terms`] when dense semantics tie them otherwise now;
-    /// [`Error::Core`] when the model cannot be compiled.
+    /// is negative or not finite; [`Error::Core`] when the model cannot be compiled.
     pub fn engine(&self, parameters: &Tensor) -> Result<Engine, Error> {
         let values = self.checked(parameters)?;
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.0 != values {
             let model = Model::new(&self.at(&values).graph()?)?;
-            let (expected, found) = (self.terms, model.terms());
-            if expected != found {
-                return Err(Error::Terms { expected, found });
-            }
             let engine = Engine::compile(model, &self.options)?;
             *compiled = (values, engine);
         }

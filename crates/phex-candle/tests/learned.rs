@@ -108,23 +108,3 @@ fn parameters_out_of_range_are_named() {
     let message = loss.engine(&short).unwrap_err().to_string();
     assert!(message.contains("[1]") && message.contains("[2]"), "{message}");
 }
-
-/// Exclusions that outgrow the hierarchy make other pairs of a dense graph, with other ties.
-#[test]
-fn dense_graphs_keep_their_terms_or_say_so() {
-    let mut builder = GraphBuilder::new();
-    let (hierarchy, exclusion) = (Some(Strength::W(2.0)), Some(Strength::W(1.0)));
-    builder.semantics(Semantics::Dense);
-    builder.hierarchy("a", "b", hierarchy).hierarchy("a", "c", hierarchy);
-    builder.exclusion_rule(ExclusionRule::Siblings, exclusion);
-    let strengths = Strengths::new(builder.build().unwrap(), Tie::Kind).unwrap();
-    let loss = LearnedRelationLoss::new(strengths, Options::default(), Loss::Joint).unwrap();
-    let logits = variable(&[0.3, -0.4, 0.9], 1);
-    let known = matrix(&[-1.0, 1.0, 1.0], 1);
-    let weak = parameters(&[0.8, 1.2]);
-    let value = || loss.forward(&logits, &known, None, &weak).unwrap();
-    let expected = differences(&weak, || value().to_scalar::<f64>().unwrap());
-    assert_close(&slope(&value().backward().unwrap(), &weak), &expected, 1e-6);
-    let strong = loss.forward(&logits, &known, None, &parameters(&[1.0, 2.5]));
-    assert!(matches!(strong, Err(Error::Terms { .. })), "{strong:?}");
-}

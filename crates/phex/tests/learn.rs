@@ -305,3 +305,19 @@ fn learned_strengths_recover_the_true_ones() {
         assert!((found[1] - exclusion).abs() < 0.15, "{part}: {found:?}");
     }
 }
+
+/// With dense semantics the cost of a pair follows from several relations.
+#[test]
+fn strengths_of_dense_graphs_are_tied_by_one_scale() {
+    let mut builder = GraphBuilder::new();
+    builder.semantics(phex::graph::Semantics::Dense);
+    let (hierarchy, exclusion) = (Some(Strength::W(2.0)), Some(Strength::W(1.0)));
+    builder.hierarchy("a", "b", hierarchy).hierarchy("a", "c", hierarchy);
+    builder.exclusion_rule(ExclusionRule::Siblings, exclusion);
+    let graph = builder.build().unwrap();
+    assert!(Strengths::new(graph.clone(), Tie::Kind).is_err());
+    let mut strengths = Strengths::new(graph, Tie::Scale).unwrap();
+    strengths.set(&[0.5]);
+    let costs: Vec<f64> = strengths.graph().unwrap().strengths().map(Strength::cost).collect();
+    assert_eq!(costs, [1.0, 1.0, 0.5]);
+}

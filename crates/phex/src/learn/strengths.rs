@@ -56,9 +56,7 @@ impl Strengths {
     pub fn new(graph: RelationGraph, tie: Tie) -> Result<Strengths, Error> {
         let model = Model::new(&graph)?;
         let terms = terms(&model);
-        if graph.semantics() == Semantics::Dense
-            && (tie == Tie::Relation || (tie == Tie::Kind && model.dense().is_none()))
-        {
+        if graph.semantics() == Semantics::Dense && tie != Tie::Scale {
             let reason = "with dense semantics a pair's cost follows from several relations; tie all \
                           strengths by one scale, or use sparse semantics";
             return Err(Error::NothingToLearn { reason });
