@@ -2,8 +2,8 @@
 //!
 //! With features that say nothing the best a head can do is to match moments:
 //! `E[x_i] = mean over rows of E[x_i | observed]`. The right side is taken at even scores (which only
-//! matters where labels are unknown), the left side is brought to it by steps of
-//! `½ (logit target − logit E[x_i])` on each bias: passes over a single row, so the cost is nothing.
+//! matters where labels are unknown), the left side is brought to it by climbing the likelihood of the
+//! biases alone: passes over a single row, so the cost is nothing.
 
 use phex::infer::{Block, Engine, Evidence, RowStatus, Want};
 
@@ -13,10 +13,11 @@ use crate::objective::Objective;
 
 /// Rows that are looked at.
 const ROWS: usize = 2000;
-/// Steps towards the frequencies.
-const STEPS: usize = 200;
+/// Steps towards the frequencies, and the size of the first.
+const STEPS: i32 = 300;
+const RATE: f64 = 0.3;
 /// No bias is larger than this.
-const MOST: f64 = 12.0;
+const MOST: f64 = 20.0;
 
 pub(crate) fn biases(
     objective: &Objective,
@@ -90,14 +91,21 @@ fn counted(examples: &Examples<'_>, rows: &[u32]) -> Vec<f64> {
     counts.into_iter().map(|(on, known)| on / known).collect()
 }
 
+/// The log-likelihood `Σ wanted b − log Z(b)` is concave: Adam with a rate that falls to zero climbs it,
+/// where parents and children that move by their own errors alone would chase each other.
 fn matched(engine: &Engine, wanted: &[f64], mut biases: Vec<f64>) -> Result<Vec<f64>, Error> {
-    for _ in 0..STEPS {
+    let (mut first, mut second) = (vec![0.0; wanted.len()], vec![0.0; wanted.len()]);
+    for step in 1..=STEPS {
         let posterior = engine.run(&Block::new(wanted.len(), &biases), Want::default())?;
-        for ((bias, &p), &wanted) in biases.iter_mut().zip(posterior.row(0)).zip(wanted) {
-            // What a one-of group or hard relations make certain has no bias to find.
-            let p = p.clamp(1e-9, 1.0 - 1e-9);
-            let step = 0.5 * (logit(wanted) - logit(p));
-            *bias = (*bias + step.clamp(-2.0, 2.0)).clamp(-2.0 * MOST, 2.0 * MOST);
+        let rate = RATE * (1.0 - f64::from(step) / f64::from(STEPS + 1));
+        for (at, (&p, &wanted)) in posterior.row(0).iter().zip(wanted).enumerate() {
+            // About the error in log-odds, which rare labels need.
+            let gradient = ((wanted - p) / (wanted * (1.0 - wanted) + 1e-9)).clamp(-3.0, 3.0);
+            first[at] += 0.2 * (gradient - first[at]);
+            second[at] += 0.02 * (gradient * gradient - second[at]);
+            let mean = first[at] / (1.0 - 0.8f64.powi(step));
+            let square: f64 = second[at] / (1.0 - 0.98f64.powi(step));
+            biases[at] = (biases[at] + rate * mean / (square.sqrt() + 1e-3)).clamp(-MOST, MOST);
         }
     }
     Ok(biases)
