@@ -191,7 +191,7 @@ fn cifar_graph() -> anyhow::Result<RelationGraph> {
         // Some superclasses and classes share a name with nothing; a mark keeps them apart anyway.
         builder.hierarchy(&format!("{above}*"), fine, None);
     }
-    builder.exclusion_rule(ExclusionRule::Siblings, None).one_of_leaves("class");
+    builder.exclusion_rule(ExclusionRule::NoCommonDescendant, None).one_of_leaves("class");
     Ok(builder.build()?)
 }
 

@@ -92,7 +92,7 @@ impl Set {
     pub(super) fn config(&self, objective: ObjectiveConfig, seed: u64) -> Config {
         let (dropout, batch, learning_rate, epochs) = match self.kind {
             Kind::Tree => (0.7, 32, 3e-4, 42),
-            Kind::Ontology => (0.7, 32, 3e-4, 36),
+            Kind::Ontology => (0.7, 32, 3e-4, 40),
             Kind::Diatoms => (0.5, 64, 5e-4, 96),
             Kind::Clef => (0.5, 128, 1e-3, 36),
         };

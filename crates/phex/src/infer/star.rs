@@ -23,6 +23,11 @@ use super::{Answers, Block, Evidence, LabelSet, Number, Scalar, Unfit};
 use crate::graph::LabelId;
 use crate::model::{Model, Relation};
 
+/// The log-weight of what evidence excludes: finite, so that 0 times it is 0.
+const NEVER: f64 = -1e30;
+/// Scores beyond this, together with evidence, are computed cell by cell.
+const LARGE: f64 = 1e20;
+
 /// Above this many kinds of cell the products cost more than the cells.
 const MAX_KINDS: usize = 8;
 
@@ -165,11 +170,19 @@ impl Star {
 
     pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         answers.error.fill(0.0);
-        if self.by_cells() || block.evidence.is_some() || answers.expectations.is_some() {
+        // What evidence excludes is a large number, which cancels in sums where the first kind of
+        // cell can be excluded.
+        let clamped = block.evidence.is_some() && self.kinds[0].contains(&f64::INFINITY);
+        if self.by_cells() || clamped || answers.expectations.is_some() {
             (0..block.rows()).for_each(|row| self.run_row(block, row, answers));
             return;
         }
         self.run_products(block, answers);
+        if block.evidence.is_some() {
+            let is_large = |row: usize| block.row(row).iter().any(|s| s.to_f64().abs() > LARGE);
+            let large = (0..block.rows()).filter(|&row| is_large(row));
+            large.for_each(|row| self.run_row(block, row, answers));
+        }
     }
 
     /// All rows by matrix products.
@@ -189,6 +202,14 @@ impl Star {
             for (kind, &[off, on]) in self.kinds.iter().enumerate() {
                 let (level, given) = (row_of(&mut level[kind], row), row_of(&mut given[kind], row));
                 cells(&own, T::from_f64(off), T::from_f64(on), level, given);
+                for (at, id) in self.attributes.iter().enumerate() {
+                    let (weight, share) = match block.evidence(row, id.index()) {
+                        Evidence::Unknown => continue,
+                        Evidence::On => (own[at] - T::from_f64(on.min(-NEVER)), T::ONE),
+                        Evidence::Off => (T::from_f64((-off).max(NEVER)), T::ZERO),
+                    };
+                    (level[at], given[at]) = (weight, share);
+                }
             }
             *base = row_of(&mut level[0], row).iter().map(|l| l.to_f64()).sum();
         }
@@ -207,14 +228,25 @@ impl Star {
         for row in 0..rows {
             let scores = block.row(row);
             let mut most = T::NEG_INFINITY;
+            let class = |id: &LabelId| block.evidence(row, id.index());
+            let on = self.classes.iter().filter(|id| class(id) == Evidence::On).count();
             for (at, id) in self.classes.iter().enumerate() {
                 let own = T::from_f64(self.bias[id.index()] - self.own[at]);
                 let logit = &mut logits[(row, at)];
                 *logit += scores[id.index()] + own;
+                let excluded = match class(id) {
+                    Evidence::Off => true,
+                    Evidence::On => on > 1,
+                    Evidence::Unknown => on > 0,
+                };
+                if excluded {
+                    *logit += T::from_f64(NEVER);
+                }
                 most = Scalar::max(most, *logit);
             }
             let total = softmax_fast(row_of(&mut logits, row), most);
-            answers.log_partition[row] = if total > 0.0 {
+            let possible = total > 0.0 && most.to_f64() > 0.5 * NEVER;
+            answers.log_partition[row] = if possible {
                 self.constant + base[row] + most.to_f64() + total.ln()
             } else {
                 f64::NEG_INFINITY
@@ -291,10 +323,10 @@ impl Star {
 
     /// The log-weight of each class.
     fn class_weights(&self, scores: &[f64], known: &[Evidence]) -> Vec<f64> {
-        let needs = self.classes.iter().position(|id| known[id.index()] == Evidence::On);
+        let is_on = |id: &&LabelId| known[id.index()] == Evidence::On;
+        let needs = self.classes.iter().position(|id| is_on(&id));
+        let two = self.classes.iter().filter(is_on).count() > 1;
         let weight = |(c, id): (usize, &LabelId)| {
-            let two =
-                self.classes.iter().filter(|id| known[id.index()] == Evidence::On).count() > 1;
             let out = needs.is_some_and(|needed| needed != c) || two;
             if out || known[id.index()] == Evidence::Off {
                 return f64::NEG_INFINITY;
@@ -410,6 +442,20 @@ fn kinds(costs: &[[f64; 2]]) -> (Vec<[f64; 2]>, Vec<u32>) {
     }
     if kinds.is_empty() {
         kinds.push([0.0, 0.0]);
+    }
+    // First the most frequent kind that excludes nothing: the others are differences from it.
+    let mut counts = vec![0usize; kinds.len()];
+    kind_of.iter().for_each(|&kind| counts[kind as usize] += 1);
+    let finite = (0..kinds.len()).filter(|&kind| !kinds[kind].contains(&f64::INFINITY));
+    if let Some(first) = finite.max_by_key(|&kind| counts[kind]) {
+        kinds.swap(0, first);
+        for kind in &mut kind_of {
+            *kind = match *kind {
+                0 => first as u32,
+                other if other == first as u32 => 0,
+                other => other,
+            };
+        }
     }
     (kinds, kind_of)
 }
