@@ -1,0 +1,176 @@
+//! What the demo prints of learning.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use phex::decide::{Classes, Decision};
+use phex::infer::{Evidence, Options};
+use phex_io::Dataset;
+
+use super::learn::{Data, TOLERANCE, Tried};
+use super::world::World;
+use super::{Results, heading};
+use crate::output;
+use crate::report::Measured;
+
+/// Labels of a row that are shown.
+const SHOWN: usize = 7;
+/// The confidence that backing off needs.
+const CONFIDENCE: f64 = 0.9;
+
+/// The data.
+pub(super) fn data(world: &World, data: &Data) -> anyhow::Result<()> {
+    heading("3. Learning when most labels are coarse (generated animals)")?;
+    let rows = data.seeds.first().context("there are no rows")?;
+    let training = &rows.training;
+    let named = (0..training.rows()).filter(|&row| is_named(training, row)).count();
+    let kinds = world.kinds.len();
+    output::text(&format!(
+        "{} animals of {kinds} kinds, described by {} noisy numbers. Of {} training rows {named} name \
+         the animal\n(\"owl\"), the others its kind alone (\"bird\"). Every method has the same labels (a \
+         bird is no fish,\nno dog and no eel), linear head, optimiser and epochs; {} validation rows choose \
+         the epoch and the\nstrength, {} test rows measure. Mean ± deviation over {} draws of the \
+         training rows, in %.\n\n",
+        world.graph.len() - kinds,
+        training.features.columns,
+        training.rows(),
+        rows.validation.rows(),
+        data.test.rows(),
+        data.seeds.len(),
+    ))
+}
+
+fn is_named(data: &Dataset, row: usize) -> bool {
+    data.targets.as_ref().is_some_and(|targets| !targets.evidence(row).contains(&Evidence::Unknown))
+}
+
+/// The methods beside each other, and the strengths.
+pub(super) fn tables(results: &Results<'_>) -> anyhow::Result<()> {
+    let (first, second) = ("accuracy of", "accuracy of");
+    let mut text = format!(
+        "{:<44}{first:>12}{second:>14}{:>13}{:>14}\n{:<44}{:>12}{:>14}{:>13}{:>14}\n",
+        "", "rows that", "calibration", "method", "animals", "kinds", "contradict", "error"
+    );
+    for tried in results.shown()? {
+        text.push_str(&line(tried));
+    }
+    text.push_str("the same from random weights in place of zeros:\n");
+    results.random.iter().for_each(|tried| text.push_str(&line(tried)));
+    let _ = write!(
+        text,
+        "\nA row contradicts itself when its probabilities break a relation by more than {TOLERANCE}. \
+         A HEX row cannot.\nFrom random weights a coarse row teaches whichever of its animals happens to \
+         lead; hard relations\nmake that final. Starting from zeros, from named rows or with soft \
+         relations avoids it.\n\n"
+    );
+    let chosen = results.chosen()?.method.setting();
+    text.push_str("pHEX by strength, accuracy of animals on the validation rows: ");
+    for tried in results.soft() {
+        let mark = if tried.method.setting() == chosen { "*" } else { "" };
+        let _ = write!(
+            text,
+            "{} {:.1}{mark}, ",
+            tried.method.setting(),
+            100.0 * tried.validation().mean
+        );
+    }
+    let _ = writeln!(text, "hard {:.1} (*: chosen)", 100.0 * results.hard()?.validation().mean);
+    output::text(&text)
+}
+
+fn line(tried: &Tried<'_>) -> String {
+    let cell = |value: Measured| {
+        let deviation = value
+            .deviation
+            .map_or(String::new(), |deviation| format!(" ±{:>4.1}", 100.0 * deviation));
+        format!("{:.1}{deviation}", 100.0 * value.mean)
+    };
+    let [animals, kinds, broken, calibration] = tried.scores().map(cell);
+    format!("{:<44}{animals:>12}{kinds:>14}{broken:>13}{calibration:>14}\n", tried.method.name)
+}
+
+/// One test row by sigmoids and by the winner, and what is decided.
+pub(super) fn row(results: &Results<'_>) -> anyhow::Result<()> {
+    let Results { world, data, .. } = results;
+    let winner = results.winner()?;
+    let run = winner.runs.first().context("nothing was trained")?;
+    let sigmoids = results.baselines.last().and_then(|tried| tried.runs.first());
+    let sigmoids = sigmoids.context("nothing was trained")?;
+    let labels = world.graph.len();
+    let of = |probabilities: &[f32], row: usize| probabilities[row * labels..][..labels].to_vec();
+    let row = telling(results, &run.probabilities, &sigmoids.probabilities);
+    let (before, after) = (of(&sigmoids.probabilities, row), of(&run.probabilities, row));
+    let truth = crate::data::targets(&data.test)?.evidence(row);
+    let names: Vec<&str> = world.graph.labels().iter().map(|label| label.name.as_str()).collect();
+    let list = |on: &dyn Fn(usize) -> bool| {
+        let on: Vec<&str> = (0..labels).filter(|&at| on(at)).map(|at| names[at]).collect();
+        if on.is_empty() { String::from("nothing") } else { on.join(", ") }
+    };
+    heading(&format!("4. One test row, in truth {}", list(&|at| truth[at] == Evidence::On)))?;
+    let mut order: Vec<usize> = (0..labels).collect();
+    order.sort_by(|&a, &b| before[b].max(after[b]).total_cmp(&before[a].max(after[a])));
+    let mut text = format!("{:<12}{:>10}{:>10}\n", "label", "sigmoids", short(winner));
+    for &at in order.iter().take(SHOWN) {
+        let _ = writeln!(text, "{:<12}{:>10.3}{:>10.3}", names[at], before[at], after[at]);
+    }
+    let predictor = run.model.predictor(&Options::default())?;
+    let decisions = [
+        ("threshold=0.5", Decision::default()),
+        ("best", Decision::Best { among: Classes::Leaves }),
+        ("back-off=0.9", Decision::BackOff { confidence: CONFIDENCE }),
+        ("consistent", Decision::Consistent),
+    ];
+    text.push_str("decisions of the latter:\n");
+    for (name, decision) in decisions {
+        let sets = predictor.decide(&decision, None, &data.test.features, row..row + 1, &after)?;
+        let _ = writeln!(text, "  {name:<15}{}", list(&|at| sets.row(0)[at]));
+    }
+    output::text(&text)
+}
+
+/// The name of a method before its colon.
+fn short<'t>(tried: &'t Tried<'_>) -> &'t str {
+    tried.method.name.split(':').next().unwrap_or_default()
+}
+
+/// A row whose kind the winner knows and whose animal it does not know for sure, and of which sigmoids
+/// say more than can be: two kinds or two animals at once.
+fn telling(results: &Results<'_>, winner: &[f32], sigmoids: &[f32]) -> usize {
+    let labels = results.world.graph.len();
+    let is_kind = |at: usize| results.world.kinds.iter().any(|kind| kind.index() == at);
+    let of = |probabilities: &[f32], row: usize, kinds: bool| -> Vec<f32> {
+        let row = probabilities[row * labels..][..labels].iter().enumerate();
+        let mut chosen: Vec<f32> =
+            row.filter(|(at, _)| is_kind(*at) == kinds).map(|(_, p)| *p).collect();
+        chosen.sort_by(|a, b| b.total_cmp(a));
+        chosen
+    };
+    let confidence = CONFIDENCE as f32;
+    let tells = |row: &usize| {
+        let (kinds, animals) = (of(winner, *row, true), of(winner, *row, false));
+        let said = of(sigmoids, *row, false);
+        kinds[0] >= confidence && (0.5..confidence).contains(&animals[0]) && said[0] + said[1] > 1.1
+    };
+    (0..winner.len() / labels).find(tells).unwrap_or(0)
+}
+
+/// What was written, and how to go on.
+pub(super) fn files(results: &Results<'_>, folder: &Path) -> anyhow::Result<()> {
+    heading("5. Go on")?;
+    let winner = results.winner()?;
+    let folder = folder.display();
+    output::text(&format!(
+        "{folder}/report.html compares the methods; {folder}/model is \"{}\", the best on the\n\
+         validation rows, from the first draw: train.csv, valid.csv and test.csv beside it.\n\n\
+         \x20 phex predict {folder}/model --data {folder}/test.csv --decide back-off=0.9 --out {folder}/sets.csv\n\
+         \x20 phex eval {folder}/model --data {folder}/test.csv --top 1,5 --report {folder}/test.html\n\
+         \x20 phex train {folder}/graph.toml --data {folder}/train.csv --valid {folder}/valid.csv \\\n\
+         \x20      {} --out {folder}/again   # the same model\n\
+         \x20 phex tune {folder}/graph.toml --data {folder}/train.csv --valid {folder}/valid.csv \\\n\
+         \x20      --metric accuracy --learning-rate 0.01 --epochs {} --out {folder}/tuned\n",
+        winner.method.name,
+        winner.method.flags(),
+        super::EPOCHS,
+    ))
+}
