@@ -11,7 +11,7 @@ const GRID: [f64; 6] = [0.1, 0.3, 0.5, 1.0, 2.0, 4.0];
 /// Where learned strengths begin.
 const BEGIN: f64 = 1.0;
 const STRENGTH_RATE: f64 = 0.05;
-const LEARNING_RATE: f64 = 0.01;
+pub(super) const LEARNING_RATE: f64 = 0.01;
 /// The deviation of random weights at the start.
 const RANDOM: f64 = 1.0;
 /// The soft relations that are trained from random weights.
@@ -110,7 +110,9 @@ impl Method {
             self.setting()
         );
         if self.config.strengths != StrengthConfig::Fixed {
-            flags.push_str(&format!(" --learn-strengths kind --strength-rate {STRENGTH_RATE}"));
+            flags.push_str(&format!(
+                " \\\n  --learn-strengths kind --strength-rate {STRENGTH_RATE}"
+            ));
         }
         flags
     }

@@ -59,23 +59,24 @@ pub(super) fn tables(results: &Results<'_>) -> anyhow::Result<()> {
     results.random.iter().for_each(|tried| text.push_str(&line(tried)));
     let _ = write!(
         text,
-        "\nA row contradicts itself when its probabilities break a relation by more than {TOLERANCE}. \
-         A HEX row cannot.\nFrom random weights a coarse row teaches whichever of its animals happens to \
-         lead; hard relations\nmake that final. Starting from zeros, from named rows or with soft \
-         relations avoids it.\n\n"
+        "\nA row contradicts itself when its probabilities break a relation by more than {TOLERANCE}; \
+         HEX rows\ncannot. Here every row is one animal, so a softmax whose kinds are sums of animals is \
+         as good as\nHEX, which also takes labels that overlap. From random weights a coarse row teaches \
+         whichever of\nits animals happens to lead, and hard relations make that final; named rows first, \
+         or soft\nrelations, undo part of it.\n\n"
     );
     let chosen = results.chosen()?.method.setting();
-    text.push_str("pHEX by strength, accuracy of animals on the validation rows: ");
+    text.push_str("pHEX by strength, accuracy of animals on the validation rows (*: chosen)\n ");
     for tried in results.soft() {
         let mark = if tried.method.setting() == chosen { "*" } else { "" };
         let _ = write!(
             text,
-            "{} {:.1}{mark}, ",
+            " {} {:.1}{mark},",
             tried.method.setting(),
             100.0 * tried.validation().mean
         );
     }
-    let _ = writeln!(text, "hard {:.1} (*: chosen)", 100.0 * results.hard()?.validation().mean);
+    let _ = writeln!(text, " hard {:.1}", 100.0 * results.hard()?.validation().mean);
     output::text(&text)
 }
 
@@ -160,17 +161,17 @@ pub(super) fn files(results: &Results<'_>, folder: &Path) -> anyhow::Result<()> 
     heading("5. Go on")?;
     let winner = results.winner()?;
     let folder = folder.display();
+    let data = format!("{folder}/graph.toml --data {folder}/train.csv --valid {folder}/valid.csv");
     output::text(&format!(
-        "{folder}/report.html compares the methods; {folder}/model is \"{}\", the best on the\n\
-         validation rows, from the first draw: train.csv, valid.csv and test.csv beside it.\n\n\
-         \x20 phex predict {folder}/model --data {folder}/test.csv --decide back-off=0.9 --out {folder}/sets.csv\n\
-         \x20 phex eval {folder}/model --data {folder}/test.csv --top 1,5 --report {folder}/test.html\n\
-         \x20 phex train {folder}/graph.toml --data {folder}/train.csv --valid {folder}/valid.csv \\\n\
-         \x20      {} --out {folder}/again   # the same model\n\
-         \x20 phex tune {folder}/graph.toml --data {folder}/train.csv --valid {folder}/valid.csv \\\n\
-         \x20      --metric accuracy --learning-rate 0.01 --epochs {} --out {folder}/tuned\n",
+        "{folder}/report.html compares the methods. {folder}/model is the best on the validation rows,\n\
+         \"{}\", trained on train.csv beside it.\n\n\
+         phex predict {folder}/model --data {folder}/test.csv --decide back-off=0.9 --out sets.csv\n\
+         phex eval {folder}/model --data {folder}/test.csv --top 1,5 --report test.html\n\
+         phex train {data} \\\n  {} \\\n  --out {folder}/again    # the same model\n\
+         phex tune {data} \\\n  --metric accuracy --epochs {} --learning-rate {} --out {folder}/tuned\n",
         winner.method.name,
         winner.method.flags(),
         super::EPOCHS,
+        super::methods::LEARNING_RATE,
     ))
 }
