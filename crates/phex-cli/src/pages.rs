@@ -2,7 +2,7 @@
 
 use phex::graph::RelationGraph;
 use phex::learn::Strengths;
-use phex::metrics::Evaluation;
+use phex::metrics::{Evaluation, Reliability};
 use phex_train::{EpochRecord, Metric as Chosen, StrengthConfig, TrainedModel};
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ fn sections(graph: &RelationGraph, evaluation: &Evaluation, notes: &[String]) ->
          are left out.",
         counts.rows, counts.labels, counts.known, counts.positives, counts.unknown
     );
-    let diagram = reliability("All labels", evaluation);
+    let diagram = reliability("All labels", &evaluation.reliability);
     let mut rows = Vec::with_capacity(evaluation.labels.len());
     for label in &evaluation.labels {
         let id = graph.id(&label.name);
@@ -121,9 +121,9 @@ fn sections(graph: &RelationGraph, evaluation: &Evaluation, notes: &[String]) ->
 }
 
 /// How often labels of a probability are on.
-pub(crate) fn reliability(name: &str, evaluation: &Evaluation) -> ReliabilityDiagram {
+pub(crate) fn reliability(name: &str, reliability: &Reliability) -> ReliabilityDiagram {
     let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    let bins = evaluation.reliability.bins.iter().map(|bin| Bin {
+    let bins = reliability.bins.iter().map(|bin| Bin {
         range: (bin.low, bin.high),
         mean_predicted: of(bin.predicted),
         observed: of(bin.observed),
@@ -132,7 +132,7 @@ pub(crate) fn reliability(name: &str, evaluation: &Evaluation) -> ReliabilityDia
     ReliabilityDiagram {
         name: name.to_owned(),
         bins: bins.collect(),
-        expected_calibration_error: of(evaluation.calibration_error),
+        expected_calibration_error: of(reliability.expected_error()),
     }
 }
 

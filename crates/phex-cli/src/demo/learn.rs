@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use phex::decide::Classes;
 use phex::infer::{Evidence, Options, Plan};
-use phex::metrics::{Evaluation, EvaluationOptions, Table, class_report, evaluate};
+use phex::metrics::{
+    Binning, Evaluation, EvaluationOptions, Reliability, Table, class_reliability, class_report,
+    evaluate,
+};
 use phex::model::Model;
 use phex_io::{Dataset, Targets};
 use phex_train::{Examples, Flow, Observer, Progress, TrainedModel, Trainer};
@@ -45,6 +48,8 @@ pub(super) struct Run {
     pub(super) probabilities: Vec<f32>,
     /// On the test rows, by the hard relations.
     pub(super) evaluation: Evaluation,
+    /// Of the most probable animal.
+    pub(super) reliability: Reliability,
     kind_accuracy: f64,
 }
 
@@ -104,6 +109,8 @@ fn run(world: &World, data: &Data, method: &Method, seed: usize) -> anyhow::Resu
     let evaluation = evaluate(&judged, &world.graph, &hard, &probabilities, &truths)?;
     let table = Table::new(world.graph.len(), &probabilities, &truths)?;
     let kinds = class_report(&table, &world.kinds, &[1])?;
+    let animals: Vec<_> = world.graph.leaves().collect();
+    let reliability = class_reliability(&table, &animals, Binning::EqualWidth, judged.bins)?;
     let validation_accuracy = measured(&model)?;
     Ok(Run {
         model,
@@ -112,6 +119,7 @@ fn run(world: &World, data: &Data, method: &Method, seed: usize) -> anyhow::Resu
         validation_accuracy,
         probabilities,
         evaluation,
+        reliability,
         kind_accuracy: kinds.top.first().and_then(|top| top.accuracy).unwrap_or(f64::NAN),
     })
 }
@@ -141,7 +149,7 @@ impl Tried<'_> {
             self.mean(accuracy),
             self.mean(|run| run.kind_accuracy),
             self.mean(broken),
-            self.mean(|run| of(run.evaluation.class_calibration_error)),
+            self.mean(|run| of(run.reliability.expected_error())),
         ]
     }
 

@@ -43,9 +43,9 @@ pub(super) fn page(results: &Results<'_>) -> anyhow::Result<Report> {
             Section::new("Strength of soft relations").with(&strengths(results)?),
             Section::new("Training").text(&of_winner).with(&pages::curves(&run.model)),
             Section::new("Calibration")
-                .text("All labels of the test rows.")
-                .with(&pages::reliability(&winner.method.name, &run.evaluation))
-                .with(&pages::reliability(&sigmoids.method.name, &sigmoid_run.evaluation)),
+                .text("The probability of the most probable animal of each test row, and how often it is right.")
+                .with(&pages::reliability(&winner.method.name, &run.reliability))
+                .with(&pages::reliability(&sigmoids.method.name, &sigmoid_run.reliability)),
             Section::new("Labels").text(&of_winner).with(&picture),
         ],
     })

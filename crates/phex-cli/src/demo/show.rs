@@ -15,7 +15,7 @@ use crate::output;
 use crate::report::Measured;
 
 /// Labels of a row that are shown.
-const SHOWN: usize = 7;
+const SHOWN: usize = 5;
 /// The confidence that backing off needs.
 const CONFIDENCE: f64 = 0.9;
 
@@ -59,11 +59,11 @@ pub(super) fn tables(results: &Results<'_>) -> anyhow::Result<()> {
     results.random.iter().for_each(|tried| text.push_str(&line(tried)));
     let _ = write!(
         text,
-        "\nA row contradicts itself when its probabilities break a relation by more than {TOLERANCE}; \
-         HEX rows\ncannot. Here every row is one animal, so a softmax whose kinds are sums of animals is \
-         as good as\nHEX, which also takes labels that overlap. From random weights a coarse row teaches \
-         whichever of\nits animals happens to lead, and hard relations make that final; named rows first, \
-         or soft\nrelations, undo part of it.\n\n"
+        "\nA row contradicts itself when its probabilities break a relation by more than {TOLERANCE}; HEX \
+         rows\ncannot. The calibration error is that of the most probable animal. Here every row is one \
+         animal, so\na softmax whose kinds are sums of animals is as good as HEX, which also takes labels \
+         that overlap.\nFrom random weights a coarse row teaches whichever of its animals happens to lead, \
+         and hard\nrelations make that final; named rows first, or soft relations, undo part of it.\n\n"
     );
     let chosen = results.chosen()?.method.setting();
     text.push_str("pHEX by strength, accuracy of animals on the validation rows (*: chosen)\n ");
@@ -108,13 +108,24 @@ pub(super) fn row(results: &Results<'_>) -> anyhow::Result<()> {
         let on: Vec<&str> = (0..labels).filter(|&at| on(at)).map(|at| names[at]).collect();
         if on.is_empty() { String::from("nothing") } else { on.join(", ") }
     };
-    heading(&format!("4. One test row, in truth {}", list(&|at| truth[at] == Evidence::On)))?;
+    heading(&format!(
+        "4. A test row that is hard to tell, in truth {}",
+        list(&|at| truth[at] == Evidence::On)
+    ))?;
     let mut order: Vec<usize> = (0..labels).collect();
     order.sort_by(|&a, &b| before[b].max(after[b]).total_cmp(&before[a].max(after[a])));
+    let (_, child, parent) = contradiction(world, &before);
+    let mut shown: Vec<usize> = order.iter().copied().take(SHOWN).collect();
+    shown.extend([parent, child].iter().filter(|at| !order[..SHOWN].contains(*at)));
     let mut text = format!("{:<12}{:>10}{:>10}\n", "label", "sigmoids", short(winner));
-    for &at in order.iter().take(SHOWN) {
+    for at in shown {
         let _ = writeln!(text, "{:<12}{:>10.3}{:>10.3}", names[at], before[at], after[at]);
     }
+    let _ = writeln!(
+        text,
+        "By the sigmoids {} is more probable than {}, its kind.",
+        names[child], names[parent]
+    );
     let predictor = run.model.predictor(&Options::default())?;
     let decisions = [
         ("threshold=0.5", Decision::default()),
@@ -122,7 +133,7 @@ pub(super) fn row(results: &Results<'_>) -> anyhow::Result<()> {
         ("back-off=0.9", Decision::BackOff { confidence: CONFIDENCE }),
         ("consistent", Decision::Consistent),
     ];
-    text.push_str("decisions of the latter:\n");
+    text.push_str(&format!("Decisions by {}:\n", short(winner)));
     for (name, decision) in decisions {
         let sets = predictor.decide(&decision, None, &data.test.features, row..row + 1, &after)?;
         let _ = writeln!(text, "  {name:<15}{}", list(&|at| sets.row(0)[at]));
@@ -135,25 +146,35 @@ fn short<'t>(tried: &'t Tried<'_>) -> &'t str {
     tried.method.name.split(':').next().unwrap_or_default()
 }
 
-/// A row whose kind the winner knows and whose animal it does not know for sure, and of which sigmoids
-/// say more than can be: two kinds or two animals at once.
+/// By how much an animal is at most more probable than its kind, and which animal and kind that is.
+fn contradiction(world: &World, probabilities: &[f32]) -> (f32, usize, usize) {
+    let pairs = world.kinds.iter().flat_map(|kind| {
+        let animals = world.graph.topology().children(*kind).iter();
+        animals.map(|animal| (animal.index(), kind.index()))
+    });
+    pairs
+        .map(|(child, parent)| (probabilities[child] - probabilities[parent], child, parent))
+        .fold((f32::NEG_INFINITY, 0, 0), |most, next| if next.0 > most.0 { next } else { most })
+}
+
+/// The first row whose kind the winner knows and whose animal it does not know for sure, and that
+/// sigmoids contradict themselves about in the third digit or before.
 fn telling(results: &Results<'_>, winner: &[f32], sigmoids: &[f32]) -> usize {
-    let labels = results.world.graph.len();
-    let is_kind = |at: usize| results.world.kinds.iter().any(|kind| kind.index() == at);
-    let of = |probabilities: &[f32], row: usize, kinds: bool| -> Vec<f32> {
-        let row = probabilities[row * labels..][..labels].iter().enumerate();
-        let mut chosen: Vec<f32> =
-            row.filter(|(at, _)| is_kind(*at) == kinds).map(|(_, p)| *p).collect();
-        chosen.sort_by(|a, b| b.total_cmp(a));
-        chosen
-    };
+    let world = &results.world;
+    let labels = world.graph.len();
     let confidence = CONFIDENCE as f32;
-    let tells = |row: &usize| {
-        let (kinds, animals) = (of(winner, *row, true), of(winner, *row, false));
-        let said = of(sigmoids, *row, false);
-        kinds[0] >= confidence && (0.5..confidence).contains(&animals[0]) && said[0] + said[1] > 1.1
+    let most = |row: &[f32], kinds: bool| {
+        let is_kind = |at: usize| world.kinds.iter().any(|kind| kind.index() == at);
+        let chosen = row.iter().enumerate().filter(|(at, _)| is_kind(*at) == kinds);
+        chosen.fold(0.0f32, |most, (_, p)| most.max(*p))
     };
-    (0..winner.len() / labels).find(tells).unwrap_or(0)
+    let mut rows = winner.chunks_exact(labels).zip(sigmoids.chunks_exact(labels));
+    let tells = |(after, before): (&[f32], &[f32])| {
+        most(after, true) >= confidence
+            && (0.5..confidence).contains(&most(after, false))
+            && contradiction(world, before).0 > TOLERANCE as f32
+    };
+    rows.position(tells).unwrap_or(0)
 }
 
 /// What was written, and how to go on.

@@ -88,7 +88,7 @@ impl World {
             let noise = normals(&mut random);
             let value = |(a, b): (&f64, &f64)| (((a + b) * 1000.0).round() / 1000.0) as f32;
             values.extend(centre.iter().zip(&noise).map(value));
-            let animal = (row / self.animals.len() % named == 0).then_some(*animal);
+            let animal = (row / self.animals.len()).is_multiple_of(named).then_some(*animal);
             targets.push(&self.known(*kind, animal), false);
         }
         let columns = (1..=FEATURES)
