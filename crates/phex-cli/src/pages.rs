@@ -2,7 +2,7 @@
 
 use phex::graph::RelationGraph;
 use phex::learn::Strengths;
-use phex::metrics::Evaluation;
+use phex::metrics::{Evaluation, Reliability};
 use phex_train::{EpochRecord, Metric as Chosen, StrengthConfig, TrainedModel};
 use serde_json::Value;
 
@@ -92,24 +92,10 @@ fn sections(graph: &RelationGraph, evaluation: &Evaluation, notes: &[String]) ->
          are left out.",
         counts.rows, counts.labels, counts.known, counts.positives, counts.unknown
     );
-    let bins = evaluation.reliability.bins.iter().map(|bin| Bin {
-        range: (bin.low, bin.high),
-        mean_predicted: of(bin.predicted),
-        observed: of(bin.observed),
-        count: bin.count,
-    });
-    let diagram = ReliabilityDiagram {
-        name: String::from("All labels"),
-        bins: bins.collect(),
-        expected_calibration_error: of(evaluation.calibration_error),
-    };
-    let mut values = vec![f64::NAN; graph.len()];
+    let diagram = reliability("All labels", &evaluation.reliability);
     let mut rows = Vec::with_capacity(evaluation.labels.len());
     for label in &evaluation.labels {
         let id = graph.id(&label.name);
-        if let Some(id) = id {
-            values[id.index()] = of(label.f1);
-        }
         let title = id.and_then(|id| graph.label(id).short_title()).map(str::to_owned);
         rows.push(LabelRow {
             name: label.name.clone(),
@@ -121,6 +107,7 @@ fn sections(graph: &RelationGraph, evaluation: &Evaluation, notes: &[String]) ->
             f1: of(label.f1),
         });
     }
+    let values = f1(graph, evaluation);
     let picture = GraphPicture { graph, metric: String::from("F1"), values: &values };
     vec![
         Section::new("Results")
@@ -131,6 +118,33 @@ fn sections(graph: &RelationGraph, evaluation: &Evaluation, notes: &[String]) ->
         Section::new("Labels").with(&LabelTable { rows }),
         Section::new("Graph").with(&picture),
     ]
+}
+
+/// How often labels of a probability are on.
+pub(crate) fn reliability(name: &str, reliability: &Reliability) -> ReliabilityDiagram {
+    let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
+    let bins = reliability.bins.iter().map(|bin| Bin {
+        range: (bin.low, bin.high),
+        mean_predicted: of(bin.predicted),
+        observed: of(bin.observed),
+        count: bin.count,
+    });
+    ReliabilityDiagram {
+        name: name.to_owned(),
+        bins: bins.collect(),
+        expected_calibration_error: of(reliability.expected_error()),
+    }
+}
+
+/// F1 of each label; NaN where there is none.
+pub(crate) fn f1(graph: &RelationGraph, evaluation: &Evaluation) -> Vec<f64> {
+    let mut values = vec![f64::NAN; graph.len()];
+    for label in &evaluation.labels {
+        if let (Some(id), Some(f1)) = (graph.id(&label.name), label.f1) {
+            values[id.index()] = f1;
+        }
+    }
+    values
 }
 
 /// The page of an evaluation.
@@ -174,7 +188,8 @@ pub(crate) fn training(
     Ok(Report { title: title.to_owned(), subtitle: subtitle.to_owned(), sections: all })
 }
 
-fn curves(model: &TrainedModel) -> Curves {
+/// Losses, the metric and the learning rate by epoch.
+pub(crate) fn curves(model: &TrainedModel) -> Curves {
     // The loss has a panel in any case.
     let metric = model.config.validation.metric;
     let of = |value: Option<f64>| value.unwrap_or(f64::NAN);

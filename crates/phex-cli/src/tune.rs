@@ -148,7 +148,7 @@ fn with(config: &Config, setting: StrengthSetting, seed: u64) -> Config {
 }
 
 /// The metric of the weights that were kept.
-fn measured(model: &TrainedModel) -> anyhow::Result<f64> {
+pub(crate) fn measured(model: &TrainedModel) -> anyhow::Result<f64> {
     let kept = model.best_epoch.unwrap_or(model.history.len());
     let record = model.history.iter().find(|record| record.epoch == kept);
     let value = record.and_then(|record| record.validation_metric);
@@ -241,7 +241,12 @@ fn strength(setting: StrengthSetting) -> Option<f64> {
     }
 }
 
-fn curve(metric: &str, settings: &[SettingSummary], best: StrengthSetting) -> StrengthCurve {
+/// The metric by strength.
+pub(crate) fn curve(
+    metric: &str,
+    settings: &[SettingSummary],
+    best: StrengthSetting,
+) -> StrengthCurve {
     let value =
         |summary: &SettingSummary| Measured { mean: summary.mean, deviation: summary.deviation };
     let placed = settings

@@ -306,13 +306,3 @@ fn imagenet_has_the_known_numbers() {
     ]);
     assert_eq!((&sparse["hierarchy"], &sparse["exclusion"]), (&1935.into(), &4707.into()));
 }
-
-#[test]
-fn the_demo_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("demo");
-    let (status, text, _) = run(&["demo", "--out", out.to_str().unwrap()]);
-    assert_eq!(status, 0);
-    assert!(text.contains("136 of 131072 label sets are legal"), "{text}");
-    assert!(out.join("animals-broken.svg").is_file());
-}

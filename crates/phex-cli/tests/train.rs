@@ -149,11 +149,16 @@ fn settings_come_from_a_file_and_flags_win() {
                     [[stages]]\nname = \"only\"\nepochs = 2\nstrength = \"u=0.5\"\n";
     fs::write(path.join("c.toml"), settings).unwrap();
     let more = ["--config", "c.toml", "--learning-rate", "0.25", "--out", "m", "--json"];
-    let (status, out, error) = run(path, &[&TRAIN[..], &more].concat(), "");
+    let head = ["--prior", "--feature-clip", "4.5"];
+    let (status, out, error) = run(path, &[&TRAIN[..], &more, &head].concat(), "");
     assert_eq!(status, 0, "{error}");
     let config = &serde_json::from_str::<Value>(&out).unwrap()["config"];
     assert_eq!(config["seed"], 7);
     assert_eq!(config["head"]["hidden"], serde_json::json!([4]));
+    assert_eq!(
+        (&config["head"]["prior"], &config["head"]["feature_clip"]),
+        (&true.into(), &4.5.into())
+    );
     assert_eq!(config["optimiser"]["learning_rate"], 0.25);
     assert_eq!(config["optimiser"]["batch"], 16);
     assert_eq!(config["stages"][0]["strength"], "u=0.5");

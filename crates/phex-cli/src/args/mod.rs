@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Bench(Box<BenchCommand>),
     /// Turn the samples of an annealer back into label sets
     Samples(Box<SamplesCommand>),
-    /// Run the main job on built-in data
+    /// See all of it on built-in data: a graph, and training when most labels are coarse
     Demo(DemoCommand),
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct SamplesCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoCommand {
-    /// Write the pictures into this folder
+    /// Write pictures, data, a trained model and a report into this folder
     #[arg(long, value_name = "FOLDER", default_value = "phex-demo")]
     pub(crate) out: PathBuf,
 }

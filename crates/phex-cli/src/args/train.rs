@@ -196,6 +196,12 @@ pub(crate) struct SettingArguments {
     /// Weights of the last layer at the start: `zero`, `uniform` or `normal=0.1`
     #[arg(long, value_name = "NAME", help_heading = "Head", value_parser = start)]
     pub(crate) start: Option<Start>,
+    /// Start the biases of the last layer at the frequencies of the labels
+    #[arg(long, help_heading = "Head")]
+    pub(crate) prior: bool,
+    /// Cut standardised features beyond this, such as 5; 0 cuts none
+    #[arg(long, value_name = "SIZE", help_heading = "Head", value_parser = tolerance)]
+    pub(crate) feature_clip: Option<f64>,
     /// Rule of a step
     #[arg(long, value_name = "NAME", help_heading = "Optimiser")]
     pub(crate) optimiser: Option<OptimiserName>,

@@ -107,7 +107,7 @@ impl Job<'_> {
     }
 
     /// How good the model is on the rows that it was not trained on.
-    fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         model: &TrainedModel,
         held_out: &[u32],

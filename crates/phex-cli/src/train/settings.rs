@@ -53,6 +53,8 @@ impl SettingArguments {
         head.input_dropout = self.input_dropout.unwrap_or(head.input_dropout);
         head.norm = self.norm.map_or(head.norm, Into::into);
         head.start = self.start.unwrap_or(head.start);
+        head.prior |= self.prior;
+        head.feature_clip = self.feature_clip.unwrap_or(head.feature_clip);
     }
 
     fn optimiser(&self, config: &mut Config) -> anyhow::Result<()> {

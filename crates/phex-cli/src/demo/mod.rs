@@ -1,0 +1,136 @@
+//! `phex demo`: all of it on built-in data, in seconds.
+//!
+//! [`graph`] checks, draws and uses a graph of relations. Then [`world`] generates animals of which
+//! most training rows know the kind alone, [`learn`] trains the [`methods`] on them, and [`show`] and
+//! [`page`] tell what came out. Nothing is written before all is trained, and all numbers are measured.
+
+mod graph;
+mod learn;
+mod methods;
+mod page;
+mod show;
+mod world;
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use phex::infer::Options;
+
+use crate::args::DemoCommand;
+use crate::data::LabelSettings;
+use crate::report::write_whole;
+use crate::train::{self, Inputs, Job, Place, Sets, Trained, Wanted};
+use crate::{Outcome, output};
+use learn::{Data, Tried, best};
+use methods::Methods;
+use world::World;
+
+const EPOCHS: usize = 15;
+
+/// What was trained and what is best.
+struct Results<'m> {
+    world: World,
+    data: Data,
+    baselines: Vec<Tried<'m>>,
+    /// Hard, then soft, then learned.
+    relations: Vec<Tried<'m>>,
+    random: Vec<Tried<'m>>,
+}
+
+pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
+    let folder = &command.out;
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let place = Place::new(&folder.join("model"))?;
+    crate::interrupt::listen();
+    graph::show(folder)?;
+
+    let methods = Methods::new(EPOCHS);
+    let world = World::new()?;
+    let data = Data::new(&world);
+    show::data(&world, &data)?;
+    let baselines = learn::train(&world, &data, &methods.baselines)?;
+    let relations = learn::train(&world, &data, &methods.relations)?;
+    let random = learn::train(&world, &data, &methods.random)?;
+    let results = Results { world, data, baselines, relations, random };
+    show::tables(&results)?;
+    show::row(&results)?;
+    write(&results, folder, &place)?;
+    show::files(&results, folder)?;
+    Ok(Outcome::Fine)
+}
+
+impl<'m> Results<'m> {
+    /// Hard relations.
+    fn hard(&self) -> anyhow::Result<&Tried<'m>> {
+        self.relations.first().context("nothing was trained")
+    }
+
+    /// Soft relations of one strength.
+    fn soft(&self) -> &[Tried<'m>] {
+        match self.relations.as_slice() {
+            [_, soft @ .., _] => soft,
+            _ => &[],
+        }
+    }
+
+    /// The strength that was chosen on the validation rows.
+    fn chosen(&self) -> anyhow::Result<&Tried<'m>> {
+        best(self.soft()).context("nothing was trained")
+    }
+
+    /// The methods of the table.
+    fn shown(&self) -> anyhow::Result<Vec<&Tried<'m>>> {
+        let Some(learned) = self.relations.last() else { bail!("nothing was trained") };
+        let through = [self.hard()?, self.chosen()?, learned];
+        Ok(self.baselines.iter().chain(through).collect())
+    }
+
+    /// The method of the model that is written: the best on the validation rows.
+    fn winner(&self) -> anyhow::Result<&Tried<'m>> {
+        best(&self.relations).context("nothing was trained")
+    }
+}
+
+/// Writes the data and the model of the first seed, and the report.
+fn write(results: &Results<'_>, folder: &Path, place: &Place) -> anyhow::Result<()> {
+    let Results { world, data, .. } = results;
+    let rows = data.seeds.first().context("there are no rows")?;
+    let file = |name: &str| folder.join(name);
+    write_whole(&file("graph.toml"), &world.text)?;
+    for (name, rows) in
+        [("train.csv", &rows.training), ("valid.csv", &rows.validation), ("test.csv", &data.test)]
+    {
+        write_whole(&file(name), &world.csv(rows))?;
+    }
+    let winner = results.winner()?;
+    let run = winner.runs.first().context("nothing was trained")?;
+    let sets = Sets {
+        training: rows.training.clone(),
+        validation: Some(rows.validation.clone()),
+        labels: LabelSettings::default(),
+        notes: Vec::new(),
+    };
+    let config = run.model.config.clone();
+    let options = Options { seed: config.seed, ..Options::default() };
+    let job = Job { config, graph: &world.graph, options, sets: &sets, about: String::new() };
+    let (evaluation, validation_rows) = job.evaluate(&run.model, &[])?;
+    let trained = Trained {
+        model: run.model.clone(),
+        fingerprint: run.fingerprint.clone(),
+        plan: run.plan.clone(),
+        evaluation,
+        validation_rows,
+    };
+    let inputs = Inputs {
+        graph: &file("graph.toml"),
+        data: &[file("train.csv")],
+        validation: &[file("valid.csv")],
+    };
+    let wanted = Wanted { report: true, report_file: None, json: false, quiet: true };
+    train::write(place, &job, &trained, &inputs, &wanted)?;
+    page::page(results)?.write(&file("report.html"))
+}
+
+fn heading(text: &str) -> anyhow::Result<()> {
+    output::text(&format!("\n== {text}\n\n"))
+}
