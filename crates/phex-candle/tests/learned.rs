@@ -6,7 +6,7 @@ mod common;
 
 use candle_core::{DType, Device, Tensor, Var};
 use candle_nn::{Optimizer, SGD};
-use phex::graph::{ExclusionRule, GraphBuilder, Semantics, Strength};
+use phex::graph::Strength;
 use phex::infer::Options;
 use phex::learn::{Loss, Strengths, Tie};
 use phex_candle::{Error, LearnedRelationLoss, RelationLoss};
