@@ -1,5 +1,7 @@
 //! The header: attributes and their types.
 
+use std::collections::HashSet;
+
 use super::hierarchy::Hierarchy;
 use super::words::{Words, quoted, unescape};
 use crate::Error;
@@ -82,9 +84,20 @@ impl Header {
         }
     }
 
-    fn checked(self) -> Result<Header, String> {
+    /// Names that are there again get a number: columns of ARFF files go by their place, and files
+    /// with repeated names exist.
+    fn checked(mut self) -> Result<Header, String> {
         if self.attributes.is_empty() {
             return Err(String::from("the file has no `@attribute`; is this an ARFF file?"));
+        }
+        let mut known: HashSet<String> = HashSet::new();
+        for attribute in &mut self.attributes {
+            let numbers = (2u32..).map(|number| format!("{} ({number})", attribute.name));
+            let mut names = std::iter::once(attribute.name.clone()).chain(numbers);
+            if let Some(name) = names.find(|name| !known.contains(name)) {
+                attribute.name = name;
+            }
+            known.insert(attribute.name.clone());
         }
         Ok(self)
     }
@@ -173,6 +186,15 @@ mod tests {
         assert_eq!(header.attributes[1].kind, Kind::Nominal(vec!["1, 2".into(), "b".into()]));
         assert_eq!(header.attributes[2].kind, Kind::Text);
         assert_eq!(header.attributes[3].kind, Kind::Date);
+    }
+
+    #[test]
+    fn repeated_names_are_numbered() {
+        let text =
+            "@attribute a numeric\n@attribute a numeric\n@attribute 'a (2)' numeric\n@data\n";
+        let header = parse(text).unwrap();
+        let names: Vec<&str> = header.attributes.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["a", "a (2)", "a (2) (2)"]);
     }
 
     #[test]
