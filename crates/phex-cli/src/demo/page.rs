@@ -36,8 +36,8 @@ pub(super) fn page(results: &Results<'_>) -> anyhow::Result<Report> {
             Section::new("Methods").text(&about).with(&comparison(&results.shown()?)),
             Section::new("From random weights")
                 .text(
-                    "The same data and settings, but the weights start at random and not at zero: a \
-                     coarse row teaches whichever of its animals happens to lead.",
+                    "The same data and settings, but the weights start at random and not at zero. \
+                     Probably a coarse row then teaches whichever of its animals happens to lead.",
                 )
                 .with(&comparison(&random.iter().collect::<Vec<_>>())),
             Section::new("Strength of soft relations").with(&strengths(results)?),

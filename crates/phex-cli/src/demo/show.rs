@@ -62,8 +62,8 @@ pub(super) fn tables(results: &Results<'_>) -> anyhow::Result<()> {
         "\nA row contradicts itself when its probabilities break a relation by more than {TOLERANCE}; HEX \
          rows\ncannot. The calibration error is that of the most probable animal. Here every row is one \
          animal, so\na softmax whose kinds are sums of animals is as good as HEX, which also takes labels \
-         that overlap.\nFrom random weights a coarse row teaches whichever of its animals happens to lead, \
-         and hard\nrelations make that final; named rows first, or soft relations, undo part of it.\n\n"
+         that overlap.\nFrom random weights HEX falls far behind, probably since a coarse row then teaches whichever of its \
+         animals\nhappens to lead; named rows first, or soft relations, undo part of it.\n\n"
     );
     let chosen = results.chosen()?.method.setting();
     text.push_str("pHEX by strength, accuracy of animals on the validation rows (*: chosen)\n ");
