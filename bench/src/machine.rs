@@ -27,8 +27,17 @@ impl Machine {
 
 /// The most memory that this process has used, in MiB; 0 where the system does not say.
 pub(crate) fn peak_mib() -> f64 {
+    status_mib("VmHWM:")
+}
+
+/// The memory that this process uses now, in MiB; 0 where the system does not say.
+pub(crate) fn resident_mib() -> f64 {
+    status_mib("VmRSS:")
+}
+
+fn status_mib(entry: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(entry));
     let kib: Option<f64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     kib.unwrap_or(0.0) / 1024.0
 }

@@ -1,5 +1,5 @@
 //! Training on CIFAR-100 features with 90 % of the rows relabelled to their superclass: rows a second on
-//! one core, where the time goes, and how much memory it takes beyond the features.
+//! one core, where the time goes, and how much memory it takes beyond the data.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use phex_train::{
 use serde::Serialize;
 
 use crate::data;
-use crate::machine::peak_mib;
+use crate::machine::resident_mib;
 use crate::random::Random;
 use crate::table::{Table, percent, short, write};
 
@@ -47,8 +47,8 @@ struct Row {
     inference: f64,
     optimiser: f64,
     gathering: f64,
-    /// Peak memory of the process so far less that of the features, in MiB.
-    beyond_features_mib: f64,
+    /// How much more memory the process has at the end of an epoch than before the run, in MiB.
+    memory_mib: f64,
 }
 
 pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<()> {
@@ -91,7 +91,7 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<()> {
         "inference",
         "optimiser",
         "gathering",
-        "MiB beyond features",
+        "MiB of training",
     ]);
     for row in &rows {
         table.row(&[
@@ -105,7 +105,7 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<()> {
             percent(row.inference),
             percent(row.optimiser),
             percent(row.gathering),
-            short(row.beyond_features_mib),
+            short(row.memory_mib),
         ]);
     }
     println!("{}", table.text());
@@ -133,12 +133,16 @@ fn config(
     }
 }
 
-/// Keeps the last epoch.
-struct Last(Option<EpochRecord>);
+/// Keeps the last epoch, and the most memory at the end of one.
+struct Last {
+    record: Option<EpochRecord>,
+    memory: f64,
+}
 
 impl Observer for Last {
     fn epoch(&mut self, record: &EpochRecord) {
-        self.0 = Some(record.clone());
+        self.record = Some(record.clone());
+        self.memory = self.memory.max(resident_mib());
     }
 }
 
@@ -154,12 +158,13 @@ fn measure(
         ObjectiveConfig::Relations { loss } => loss.name(),
         _ => "none",
     };
+    let before = resident_mib();
     let examples = Examples::new(features, targets, graph)?;
     let trainer = Trainer::new(config, graph, &Options::default(), examples, None)?;
     let engine = trainer.engine().map_or("none", |engine| engine.plan().method.name()).to_owned();
-    let mut last = Last(None);
+    let mut last = Last { record: None, memory: 0.0 };
     trainer.run(&mut last)?;
-    let record = last.0.context("no epoch ran")?;
+    let record = last.record.context("no epoch ran")?;
     let (profile, seconds) = (record.profile, record.seconds);
     Ok(Row {
         head,
@@ -172,7 +177,7 @@ fn measure(
         inference: profile.inference / seconds,
         optimiser: profile.optimiser / seconds,
         gathering: profile.rows / seconds,
-        beyond_features_mib: peak_mib() - features.values.len() as f64 * 4.0 / 1048576.0,
+        memory_mib: last.memory - before,
     })
 }
 
