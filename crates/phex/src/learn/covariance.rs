@@ -37,7 +37,7 @@ pub(super) const CHUNK: usize = 256;
 /// builder.exclusion("dog", "cat", None);
 /// let engine = Engine::compile(Model::new(&builder.build()?)?, &Options::default())?;
 /// // Neither, a dog or a cat, equally likely: variance 2/9, covariance −1/9.
-/// let found = covariance_product(&engine, &Block::new(2, &[0.0, 0.0]), &[1.0, 0.0])?;
+/// let found: Vec<f64> = covariance_product(&engine, &Block::new(2, &[0.0, 0.0]), &[1.0, 0.0])?;
 /// assert!((found[0] - 2.0 / 9.0).abs() < 1e-9 && (found[1] + 1.0 / 9.0).abs() < 1e-9);
 /// # Ok::<(), phex::Error>(())
 /// ```
