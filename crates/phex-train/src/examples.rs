@@ -8,6 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::Error;
 use crate::config::{ClassWeights, RowChoice};
+use crate::features::Standardiser;
 
 /// Features and targets of the same rows.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +49,21 @@ impl<'a> Examples<'a> {
     /// How many there are.
     pub fn rows(&self) -> usize {
         self.features.rows
+    }
+
+    /// The standardised features of some rows, and what is known of each of their labels.
+    pub(crate) fn gather(
+        &self,
+        standardiser: &Standardiser,
+        rows: &[u32],
+    ) -> (Vec<f32>, Vec<Evidence>) {
+        let mut features = Vec::with_capacity(rows.len() * standardiser.columns());
+        let mut observed = Vec::with_capacity(rows.len() * self.targets.labels());
+        for &row in rows {
+            standardiser.push(self.features.row(row as usize), &mut features);
+            self.push_observed(row as usize, &mut observed);
+        }
+        (features, observed)
     }
 
     /// Adds what is known of a row, an entry a label, to `out`.

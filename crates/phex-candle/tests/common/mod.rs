@@ -7,30 +7,7 @@ use candle_core::{DType, Device, Tensor, Var};
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
 use phex::infer::{Engine, Evidence, Options};
 use phex::model::Model;
-
-/// A small generator: the tests need no better.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub fn next(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    pub fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
-    }
-
-    pub fn normals(&mut self, count: usize) -> Vec<f64> {
-        (0..count).map(|_| self.normal()).collect()
-    }
-}
+pub use phex::testkit::Random;
 
 pub const LABELS: usize = 6;
 

@@ -273,15 +273,9 @@ impl<'a> Trainer<'a> {
         epoch: usize,
     ) -> Result<(), Error> {
         let mut clock = Clock::start();
-        let mut features = Vec::with_capacity(rows.len() * self.standardiser.columns());
-        let mut observed = Vec::with_capacity(rows.len() * self.graph.len());
-        let mut weights = Vec::with_capacity(rows.len());
-        for &row in rows {
-            let row = row as usize;
-            self.standardiser.push(self.training.features.row(row), &mut features);
-            self.training.push_observed(row, &mut observed);
-            weights.push(self.weights.as_ref().map_or(1.0, |weights| weights[row]));
-        }
+        let (features, observed) = self.training.gather(&self.standardiser, rows);
+        let weight = |&row: &u32| self.weights.as_ref().map_or(1.0, |all| all[row as usize]);
+        let weights: Vec<f64> = rows.iter().map(weight).collect();
         let state = &mut self.state;
         clock.add(&mut self.profile.rows);
         let (logits, tape) = state.head.forward(features, noise);

@@ -1,7 +1,6 @@
 //! What is measured after each epoch, on rows that were held out.
 
 use phex::decide::Classes;
-use phex::infer::Evidence;
 use phex::metrics::{Ranking, Table, top_k_accuracy};
 
 use super::Trainer;
@@ -30,12 +29,7 @@ impl Trainer<'_> {
         let needs_table = self.config.validation.metric != Metric::Loss;
         let (mut loss, mut probabilities, mut truths) = (0.0, Vec::new(), Vec::new());
         for rows in rows.chunks(PIECE) {
-            let mut features = Vec::with_capacity(rows.len() * self.standardiser.columns());
-            let mut observed: Vec<Evidence> = Vec::with_capacity(rows.len() * self.graph.len());
-            for &row in rows {
-                self.standardiser.push(examples.features.row(row as usize), &mut features);
-                examples.push_observed(row as usize, &mut observed);
-            }
+            let (features, mut observed) = examples.gather(&self.standardiser, rows);
             let logits = head.logits(&features);
             let found = self.objective.loss(&logits, &observed, &vec![1.0; rows.len()], false)?;
             loss += found.total;

@@ -99,6 +99,11 @@ impl Strengths {
         &self.names
     }
 
+    /// How many terms the model has: the entries of a gradient by costs.
+    pub fn terms(&self) -> usize {
+        self.given.len()
+    }
+
     /// The parameters: factors on the given costs, or costs when nothing is tied.
     pub fn values(&self) -> &[f64] {
         &self.values
