@@ -33,6 +33,9 @@ pub(crate) struct HmcCommand {
     /// Only sets whose name contains this
     #[arg(long, default_value = "")]
     only: String,
+    /// Only methods whose name contains this: phex, independent, max
+    #[arg(long, default_value = "")]
+    method: String,
     /// Runs of each method on each set, when nothing is removed
     #[arg(long, default_value_t = 10)]
     seeds: u64,
@@ -152,7 +155,7 @@ fn jobs(command: &HmcCommand) -> Vec<Job> {
     for &missing in &command.missing {
         let seeds = if missing == 0.0 { command.seeds } else { command.missing_seeds };
         for seed in 0..seeds {
-            for method in METHODS {
+            for method in METHODS.into_iter().filter(|(name, _)| name.contains(&command.method)) {
                 for set in SETS.iter().filter(|set| set.name.contains(&command.only)) {
                     jobs.push(Job { set, method, missing, seed });
                 }
@@ -230,7 +233,10 @@ fn report(command: &HmcCommand, runs: &[Run]) -> String {
             let cell = |method: &str| {
                 let values = values(method);
                 mean_and_deviation(&values).map_or(String::from("–"), |(mean, deviation)| {
-                    format!("{mean:.4} ± {deviation:.4} ({})", values.len())
+                    match values.len() {
+                        1 => format!("{mean:.4} (1)"),
+                        count => format!("{mean:.4} ± {deviation:.4} ({count})"),
+                    }
                 })
             };
             table.row(&[

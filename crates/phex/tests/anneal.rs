@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -14,9 +12,7 @@ use phex::anneal::{
 use phex::graph::{ExclusionRule, GraphBuilder, Semantics, Strength};
 use phex::infer::{self, Block, Engine, Evidence};
 use phex::model::{Ising, Model, Relation};
-use phex::testkit::RandomGraph;
-
-use common::Random;
+use phex::testkit::{Random, RandomGraph};
 
 const METHODS: [Method; 4] =
     [Method::Simulated, Method::Quantum, Method::Tabu, Method::SimulatedTabu];

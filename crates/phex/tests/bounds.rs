@@ -2,16 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use phex::graph::{ExclusionRule, LabelId};
 use phex::infer::{
     Block, Engine, Evidence, MessageOptions, Method, Options, Posterior, RowStatus, Trust, Want,
 };
 use phex::model::{Model, OneOfGroup, Relation};
-use phex::testkit::{RandomGraph, Shape, Strengths};
-
-use common::Random;
+use phex::testkit::{Random, RandomGraph, Shape, Strengths};
 
 const EVERYTHING: Want =
     Want { expectations: true, entropy: false, standard_errors: false, bounds: true };

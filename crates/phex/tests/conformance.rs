@@ -2,16 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::HashMap;
 
 use phex::graph::{GraphBuilder, LabelId, RelationGraph, Semantics, Strength};
 use phex::infer::{Block, Engine, Evidence, Method, Options, RowStatus, Want};
 use phex::model::{Model, Relation};
-use phex::testkit::{RandomGraph, Shape};
-
-use common::Random;
+use phex::testkit::{Random, RandomGraph, Shape};
 
 fn compile(model: &Model, method: Method) -> Option<Engine> {
     let options = Options { method, ..Options::default() };

@@ -2,16 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use phex::graph::GraphBuilder;
 use phex::infer::{Block, Engine, Evidence, Method, Options};
 use phex::learn::covariance_product;
 use phex::model::Model;
-use phex::testkit::{Oracle, RandomGraph};
+use phex::testkit::{Oracle, Random, RandomGraph};
 use phex::{Error, graph::RelationGraph};
-
-use common::Random;
 
 /// `Cov(x) g` of a row over the states that agree with what is known: NaN where there is none.
 fn brute(graph: &RelationGraph, scores: &[f64], known: &[Evidence], vector: &[f64]) -> Vec<f64> {

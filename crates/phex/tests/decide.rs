@@ -2,16 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use phex::decide::{Classes, Decision, decide, decide_scores};
 use phex::graph::{GraphBuilder, LabelId};
 use phex::infer::{Block, Engine, Evidence, Options, Want};
 use phex::model::Model;
-use phex::testkit::{Oracle, RandomGraph, Strengths};
+use phex::testkit::{Oracle, Random, RandomGraph, Strengths};
 use proptest::prelude::*;
-
-use common::Random;
 
 const ROWS: usize = 4;
 

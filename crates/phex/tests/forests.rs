@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use phex::graph::{GraphBuilder, Strength};
 use phex::infer::{Block, Engine, Evidence, Method, Options, RowStatus, Trust, Want};
 use phex::model::Model;
 
-use common::Random;
+use phex::testkit::Random;
 
 /// A random hierarchy with up to `parents` parents a label, hard and soft.
 fn hierarchy(random: &mut Random, labels: usize, parents: usize) -> Model {

@@ -2,17 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use phex::graph::{ExclusionRule, GraphBuilder, LabelId, Strength};
 use phex::infer::{
     Block, Diagnosis, Engine, Evidence, GroupForm, Method, Options, Posterior, RowStatus,
     SamplingOptions, Trust, Want,
 };
 use phex::model::{Model, OneOfGroup, Relation};
-use phex::testkit::{RandomGraph, Shape, Strengths};
-
-use common::Random;
+use phex::testkit::{Random, RandomGraph, Shape, Strengths};
 
 const WANT: Want =
     Want { expectations: true, entropy: false, standard_errors: true, bounds: false };

@@ -2,15 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
 use phex::infer::{Block, Engine, Evidence, Method, Options, RowStatus};
 use phex::learn::{Gradients, Loss, Objective, Strengths, Tie, gradients};
 use phex::model::Model;
-use phex::testkit::{Oracle, RandomGraph};
-
-use common::Random;
+use phex::testkit::{Oracle, Random, RandomGraph};
 
 fn as_option(evidence: Evidence) -> Option<bool> {
     match evidence {

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use phex::decide::{Classes, Decision, Decisions, decide};
 use phex::graph::{ExclusionRule, GraphBuilder, LabelId, RelationGraph, Semantics, Strength};
 use phex::infer::Evidence;
@@ -12,10 +10,8 @@ use phex::metrics::{
     hierarchical_scores, losses, probability_violations, reliability, set_scores, set_violations,
 };
 use phex::model::{Model, Relation};
-use phex::testkit::RandomGraph;
+use phex::testkit::{Random, RandomGraph};
 use proptest::prelude::*;
-
-use common::Random;
 
 /// Rows × labels with ties, unknown truths and entries without a probability.
 fn drawn(random: &mut Random, rows: usize, labels: usize) -> (Vec<f64>, Vec<Evidence>) {

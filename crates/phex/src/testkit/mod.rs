@@ -1,10 +1,12 @@
-//! Random graphs and a brute-force oracle, for tests.
+//! Random graphs, random numbers and a brute-force oracle, for tests.
 //!
 //! [`RandomGraph`] draws graphs of a given shape; [`Oracle`] reads the definitions literally and
 //! looks at all 2ⁿ states. It shares no code with what it checks, and is not fast.
 
+mod numbers;
 mod oracle;
 mod random;
 
+pub use numbers::Random;
 pub use oracle::{MAX_LABELS, Oracle};
 pub use random::{RandomGraph, Shape, Strengths};
