@@ -155,6 +155,26 @@ impl<'a> Trainer<'a> {
         })
     }
 
+    /// Multiplies the loss of each row of the training table by a weight.
+    ///
+    /// # Errors
+    /// [`Error::Examples`] when there is not a finite weight of 0 or more for each row.
+    pub fn weigh(&mut self, weights: &[f64]) -> Result<(), Error> {
+        let (rows, found) = (self.training.rows(), weights.len());
+        let message = match weights.iter().position(|weight| !(0.0..f64::INFINITY).contains(weight))
+        {
+            _ if found != rows => format!("there are {rows} rows and {found} weights"),
+            Some(row) => format!("the weight {} of row {row} is not 0 or more", weights[row]),
+            None => {
+                let mut old = self.weights.take().unwrap_or_else(|| vec![1.0; rows]);
+                old.iter_mut().zip(weights).for_each(|(old, weight)| *old *= weight);
+                self.weights = Some(old);
+                return Ok(());
+            }
+        };
+        Err(Error::Examples { message })
+    }
+
     /// Goes on from a checkpoint of the same run.
     ///
     /// # Errors

@@ -1,0 +1,127 @@
+//! Between numpy arrays and blocks of rows.
+//!
+//! Scores that lie in memory row after row are read where they are; answers become arrays without a
+//! copy. What is known of labels is 1 (on), 0 (off) or -1 (unknown) in Python.
+
+use std::borrow::Cow;
+
+use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use phex::infer::{Evidence, Number};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+
+/// Rows of scores, of either type.
+pub(crate) enum Scores<'py> {
+    Single(Table<'py, f32>),
+    Double(Table<'py, f64>),
+}
+
+/// A table of numbers, borrowed from numpy.
+pub(crate) struct Table<'py, T: Element> {
+    array: PyReadonlyArray2<'py, T>,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+}
+
+impl<'py> Scores<'py> {
+    /// Reads an array of two dimensions of float32 or float64, with this many columns.
+    pub(crate) fn read(value: &Bound<'py, PyAny>, labels: usize) -> Result<Scores<'py>, Failure> {
+        if let Ok(array) = value.cast::<PyArray2<f32>>() {
+            return Ok(Scores::Single(Table::of(array, labels)?));
+        }
+        match value.cast::<PyArray2<f64>>() {
+            Ok(array) => Ok(Scores::Double(Table::of(array, labels)?)),
+            Err(_) => Err(Failure::input(
+                "scores have to be an array of two dimensions (rows × labels) of float32 or float64",
+            )),
+        }
+    }
+}
+
+impl<'py, T: Element + Copy> Table<'py, T> {
+    /// Borrows an array with this many columns.
+    pub(crate) fn of(
+        array: &Bound<'py, PyArray2<T>>,
+        columns: usize,
+    ) -> Result<Table<'py, T>, Failure> {
+        let [rows, found] = array.dims().into_pattern();
+        if found != columns {
+            return Err(phex::Error::Columns { expected: columns, found }.into());
+        }
+        let array = array.try_readonly().map_err(|_| {
+            Failure::input("the array is being written to by another thread; give it a copy")
+        })?;
+        Ok(Table { array, rows, columns })
+    }
+
+    /// The numbers, row after row: copied only where they lie otherwise.
+    pub(crate) fn values(&self) -> Cow<'_, [T]> {
+        match self.array.as_slice() {
+            Ok(values) => Cow::Borrowed(values),
+            Err(_) => Cow::Owned(self.array.as_array().iter().copied().collect()),
+        }
+    }
+}
+
+/// The two sizes of a table.
+trait Pattern {
+    fn into_pattern(self) -> [usize; 2];
+}
+
+impl Pattern for numpy::Ix2 {
+    fn into_pattern(self) -> [usize; 2] {
+        [self[0], self[1]]
+    }
+}
+
+/// What is known of each label of each row.
+pub(crate) fn read_known(
+    value: Option<&Bound<'_, PyAny>>,
+    rows: usize,
+    names: &[String],
+) -> Result<Option<Vec<Evidence>>, Failure> {
+    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
+    let array = value.cast::<PyArray2<i8>>().map_err(|_| {
+        Failure::input("what is known has to be an array of two dimensions (rows × labels) of int8")
+    })?;
+    let table = Table::of(array, names.len())?;
+    if table.rows != rows {
+        return Err(Failure::Input(format!(
+            "there are {rows} rows of scores and {} of what is known",
+            table.rows
+        )));
+    }
+    let entry = |(at, &value): (usize, &i8)| match value {
+        1 => Ok(Evidence::On),
+        0 => Ok(Evidence::Off),
+        -1 => Ok(Evidence::Unknown),
+        _ => Err(Failure::Input(format!(
+            "row {}, `{}`: {value} is not known or unknown; write 1 (on), 0 (off) or -1 (unknown)",
+            at / names.len(),
+            names[at % names.len()]
+        ))),
+    };
+    table.values().iter().enumerate().map(entry).collect::<Result<Vec<_>, _>>().map(Some)
+}
+
+/// An array of rows × columns of numbers that lie row after row.
+pub(crate) fn matrix<'py, T: Element>(
+    py: Python<'py>,
+    values: Vec<T>,
+    rows: usize,
+    columns: usize,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    Ok(values.into_pyarray(py).reshape([rows, columns])?.into_any())
+}
+
+/// An array of numbers.
+pub(crate) fn vector<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyArray1<T>> {
+    values.into_pyarray(py)
+}
+
+/// Numbers that engines and numpy both know.
+pub(crate) trait Cell: Number + Element {}
+
+impl Cell for f32 {}
+impl Cell for f64 {}

@@ -1,0 +1,310 @@
+//! The engine, for Python: arrays in, arrays out.
+
+use numpy::{PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};
+use phex::infer::{self, Block, Evidence, RowStatus, Want};
+use phex::learn::{self, Loss, Objective};
+use phex::model::Model;
+use phex_io::{IsingFormat, ising_to_string};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Cell, Scores, Table, matrix, read_known, vector};
+use crate::errors::Failure;
+use crate::graph::Graph;
+use crate::options;
+use crate::posterior::{Gradients, Plan, Posterior};
+use crate::threads::detached;
+
+/// A compiled model. `phex.Model` wraps it.
+///
+/// Scores are arrays of rows × labels of float32 or float64; what is known of labels is int8: 1 on,
+/// 0 off, -1 unknown.
+#[pyclass(frozen, module = "phex._core")]
+#[derive(Debug)]
+pub(crate) struct Engine(infer::Engine);
+
+/// Label sets of a row, and their log-weights.
+type SetsOfRow<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// Runs the same lines for either type of scores.
+macro_rules! for_either {
+    ($scores:expr, $table:ident => $body:expr) => {
+        match $scores {
+            Scores::Single($table) => $body,
+            Scores::Double($table) => $body,
+        }
+    };
+}
+
+fn block<'a, T: Cell>(
+    labels: usize,
+    scores: &'a [T],
+    known: Option<&'a [Evidence]>,
+) -> Block<'a, T> {
+    let block = Block::new(labels, scores);
+    match known {
+        Some(known) => block.with_evidence(known),
+        None => block,
+    }
+}
+
+impl Engine {
+    fn labels(&self) -> usize {
+        self.0.model().len()
+    }
+
+    /// Rows that have no answer are errors here.
+    fn all_answered(&self, status: &[RowStatus]) -> Result<(), Failure> {
+        let bad = status.iter().enumerate().find(|(_, status)| **status != RowStatus::Answered);
+        match bad {
+            None => Ok(()),
+            Some((row, RowStatus::BadScore { label })) => {
+                let label = self.0.model().names()[*label].clone();
+                Err(phex::Error::BadScore { row, label }.into())
+            }
+            Some((row, _)) => Err(Failure::Input(format!(
+                "row {row}: no label set that the hard relations allow agrees with what is known"
+            ))),
+        }
+    }
+
+    fn answer<T: Cell>(
+        &self,
+        py: Python<'_>,
+        table: &Table<'_, T>,
+        known: Option<&Bound<'_, PyAny>>,
+        want: Want,
+    ) -> Result<infer::Posterior<T>, Failure> {
+        let known = read_known(known, table.rows, self.0.model().names())?;
+        let scores = table.values();
+        let block = block(self.labels(), &scores, known.as_deref());
+        Ok(detached(py, || self.0.run(&block, want))??)
+    }
+
+    /// Every row in doubles, for best sets and samples.
+    fn doubles(&self, scores: &Scores<'_>) -> Vec<f64> {
+        match scores {
+            Scores::Single(table) => table.values().iter().map(|&score| f64::from(score)).collect(),
+            Scores::Double(table) => table.values().into_owned(),
+        }
+    }
+}
+
+fn rows_of(scores: &Scores<'_>) -> usize {
+    for_either!(scores, table => table.rows)
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[pyo3(signature = (graph, **arguments))]
+    fn new(
+        py: Python<'_>,
+        graph: &Graph,
+        arguments: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Engine, Failure> {
+        let options = options::read(arguments)?;
+        let compile = || infer::Engine::compile(Model::new(&graph.0)?, &options);
+        Ok(Engine(detached(py, compile)??))
+    }
+
+    /// Which method was chosen, why, and what it costs.
+    #[getter]
+    fn plan(&self) -> Plan {
+        Plan::new(self.0.plan())
+    }
+
+    /// How many terms have a cost: the columns of expectations.
+    #[getter]
+    fn terms(&self) -> usize {
+        self.0.model().terms()
+    }
+
+    fn __len__(&self) -> usize {
+        self.labels()
+    }
+
+    /// The probability of each label: rows × labels. Raises where a row has no answer.
+    #[pyo3(signature = (logits, known=None))]
+    fn marginals<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyAny>,
+        known: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        for_either!(Scores::read(logits, self.labels())?, table => {
+            let found = self.answer(py, &table, known, Want::default())?;
+            self.all_answered(&found.status)?;
+            matrix(py, found.marginals, table.rows, table.columns)
+        })
+    }
+
+    /// The log-partition of each row; with evidence, over the states that agree with it.
+    #[pyo3(signature = (logits, known=None))]
+    fn log_partition<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyAny>,
+        known: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        for_either!(Scores::read(logits, self.labels())?, table => {
+            let found = self.answer(py, &table, known, Want::default())?;
+            // An impossible row has a log-partition: minus infinity.
+            let bad = |status: &RowStatus| match status {
+                RowStatus::Impossible => RowStatus::Answered,
+                other => *other,
+            };
+            self.all_answered(&found.status.iter().map(bad).collect::<Vec<_>>())?;
+            Ok(vector(py, found.log_partition).into_any())
+        })
+    }
+
+    /// Everything that is asked for; rows without an answer are NaN and have a status.
+    #[pyo3(signature = (logits, known=None, *, expectations=false, entropy=false,
+                        standard_errors=false, bounds=false))]
+    #[allow(clippy::too_many_arguments)] // They are keywords.
+    fn run(
+        &self,
+        py: Python<'_>,
+        logits: &Bound<'_, PyAny>,
+        known: Option<&Bound<'_, PyAny>>,
+        expectations: bool,
+        entropy: bool,
+        standard_errors: bool,
+        bounds: bool,
+    ) -> Result<Posterior, Failure> {
+        let want = Want { expectations, entropy, standard_errors, bounds };
+        for_either!(Scores::read(logits, self.labels())?, table => {
+            Posterior::new(py, self.answer(py, &table, known, want)?, bounds)
+        })
+    }
+
+    /// The `k` most probable label sets of each row, best first, with their log-weights.
+    #[pyo3(signature = (logits, known=None, k=1))]
+    fn best<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyAny>,
+        known: Option<&Bound<'py, PyAny>>,
+        k: usize,
+    ) -> Result<Vec<SetsOfRow<'py>>, Failure> {
+        let scores = Scores::read(logits, self.labels())?;
+        let known = read_known(known, rows_of(&scores), self.0.model().names())?;
+        let (scores, labels) = (self.doubles(&scores), self.labels());
+        let block = block(labels, &scores, known.as_deref());
+        let found = detached(py, || {
+            let rows = (0..block.rows()).map(|row| self.0.best(&block, row, k));
+            rows.collect::<Result<Vec<_>, _>>()
+        })??;
+        let arrays = |sets: Vec<infer::LabelSet>| {
+            let weights = sets.iter().map(|set| set.log_weight).collect();
+            let count = sets.len();
+            let on = sets.into_iter().flat_map(|set| set.on).collect();
+            Ok((matrix(py, on, count, labels)?, vector(py, weights).into_any()))
+        };
+        found.into_iter().map(arrays).collect()
+    }
+
+    /// Label sets drawn from the distribution of each row: rows × count × labels.
+    #[pyo3(signature = (logits, known=None, count=1, seed=0))]
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyAny>,
+        known: Option<&Bound<'py, PyAny>>,
+        count: usize,
+        seed: u64,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let scores = Scores::read(logits, self.labels())?;
+        let known = read_known(known, rows_of(&scores), self.0.model().names())?;
+        let (scores, labels) = (self.doubles(&scores), self.labels());
+        let block = block(labels, &scores, known.as_deref());
+        let rows = block.rows();
+        let found = detached(py, || {
+            let rows = (0..rows).map(|row| self.0.sample(&block, row, count, seed));
+            rows.collect::<Result<Vec<_>, _>>()
+        })??;
+        if let Some(row) = found.iter().position(|sets| sets.len() != count) {
+            let mut status = vec![RowStatus::Answered; row];
+            status.push(RowStatus::Impossible);
+            self.all_answered(&status)?;
+        }
+        let on: Vec<bool> = found.into_iter().flatten().flatten().collect();
+        let flat = matrix(py, on, rows * count, labels)?;
+        Ok(flat.call_method1("reshape", ((rows, count, labels),))?)
+    }
+
+    /// The loss of what is known of each row, and its gradient.
+    #[pyo3(signature = (logits, known, weights=None, *, loss="joint", costs=false))]
+    fn gradients<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyAny>,
+        known: &Bound<'py, PyAny>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        loss: &str,
+        costs: bool,
+    ) -> Result<Gradients, Failure> {
+        let loss: Loss = options::named("loss", loss)?;
+        let weights = weights.map(|weights| weights.as_array().to_vec());
+        let objective = Objective { loss, costs };
+        for_either!(Scores::read(logits, self.labels())?, table => {
+            let known = read_known(Some(known), table.rows, self.0.model().names())?;
+            let scores = table.values();
+            let block = block(self.labels(), &scores, known.as_deref());
+            let work = || learn::gradients(&self.0, &block, weights.as_deref(), objective);
+            Gradients::new(py, detached(py, work)??, self.labels())
+        })
+    }
+
+    /// The covariance of the labels of each row times a vector of its own: the derivative of marginals.
+    #[pyo3(signature = (logits, vectors, known=None))]
+    fn covariance_product<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyAny>,
+        vectors: &Bound<'py, PyAny>,
+        known: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        for_either!(Scores::read(logits, self.labels())?, table => {
+            self.covariance(py, &table, vectors, known)
+        })
+    }
+
+    /// The energy of one row as a dimod model in JSON; hard relations cost `hard`, or enough.
+    #[pyo3(signature = (logits, hard=None))]
+    fn to_bqm(
+        &self,
+        logits: PyReadonlyArray1<'_, f64>,
+        hard: Option<f64>,
+    ) -> Result<String, Failure> {
+        let (expected, found) = (self.labels(), logits.len());
+        if found != expected {
+            return Err(phex::Error::Columns { expected, found }.into());
+        }
+        let scores = logits.as_array().to_vec();
+        let model = self.0.model();
+        let hard = hard.unwrap_or_else(|| model.hard_cost(&scores));
+        Ok(ising_to_string(&model.to_ising(&scores, Some(hard))?, IsingFormat::Bqm)?)
+    }
+}
+
+impl Engine {
+    fn covariance<'py, T: Cell>(
+        &self,
+        py: Python<'py>,
+        table: &Table<'py, T>,
+        vectors: &Bound<'py, PyAny>,
+        known: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let vectors = vectors.cast::<PyArray2<T>>().map_err(|_| {
+            Failure::input("the vectors have to be an array of the shape and type of the scores")
+        })?;
+        let vectors = Table::of(vectors, self.labels())?;
+        let known = read_known(known, table.rows, self.0.model().names())?;
+        let (scores, vectors) = (table.values(), vectors.values());
+        let block = block(self.labels(), &scores, known.as_deref());
+        let work = || learn::covariance_product(&self.0, &block, &vectors);
+        matrix(py, detached(py, work)??, table.rows, table.columns)
+    }
+}

@@ -1,0 +1,93 @@
+//! From the errors of the crates to the exceptions of `phex.errors`, with the same texts.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::report::Report;
+
+/// An error of any of the crates.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Of the core.
+    Core(phex::Error),
+    /// Of a file.
+    File(phex_io::Error),
+    /// Of training.
+    Train(phex_train::Error),
+    /// What was given to a function cannot be used.
+    Input(String),
+    /// Raised by Python.
+    Python(PyErr),
+}
+
+impl Failure {
+    pub(crate) fn input(message: impl Into<String>) -> Failure {
+        Failure::Input(message.into())
+    }
+}
+
+impl From<phex::Error> for Failure {
+    fn from(error: phex::Error) -> Failure {
+        Failure::Core(error)
+    }
+}
+
+impl From<phex_io::Error> for Failure {
+    fn from(error: phex_io::Error) -> Failure {
+        Failure::File(error)
+    }
+}
+
+impl From<phex_train::Error> for Failure {
+    fn from(error: phex_train::Error) -> Failure {
+        match error {
+            phex_train::Error::Core(error) => Failure::Core(error),
+            phex_train::Error::File(error) => Failure::File(error),
+            error => Failure::Train(error),
+        }
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Failure {
+        Failure::Python(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        Python::attach(|py| match failure {
+            Failure::Python(error) => error,
+            Failure::Core(error) => core(py, error),
+            Failure::File(error) => raise(py, "FileError", error.to_string()),
+            Failure::Train(error) => raise(py, "TrainingError", error.to_string()),
+            Failure::Input(message) => raise(py, "InputError", message),
+        })
+    }
+}
+
+fn core(py: Python<'_>, error: phex::Error) -> PyErr {
+    use phex::Error;
+    let text = error.to_string();
+    let class = match &error {
+        Error::Graph { .. } => "GraphError",
+        Error::Unfit { .. } | Error::NotExact { .. } | Error::BestOnly => "EngineError",
+        Error::Budget { .. } | Error::TooManyPairs { .. } => "BudgetError",
+        _ => "InputError",
+    };
+    let raised = raise(py, class, text);
+    if let Error::Graph { report } = error {
+        // Without its report the error still has its text.
+        let _ = raised.value(py).setattr("report", Report::new(*report));
+    }
+    raised
+}
+
+/// An exception of `phex.errors`, where the classes have their home.
+fn raise(py: Python<'_>, class: &str, text: String) -> PyErr {
+    let class = py.import("phex.errors").and_then(|module| module.getattr(class));
+    match class.and_then(|class| class.call1((text.as_str(),))) {
+        Ok(value) => PyErr::from_value(value),
+        Err(_) => PyValueError::new_err(text),
+    }
+}

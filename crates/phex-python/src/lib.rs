@@ -1,0 +1,43 @@
+//! The module `phex._core`: phex for Python.
+//!
+//! It converts and never computes: numpy arrays become blocks of rows, errors become exceptions of
+//! `phex.errors`, and the interpreter lock is released while engines work. What Python adds on top
+//! (tables with names, PyTorch, scikit-learn) stands in `python/phex`.
+
+mod arrays;
+mod builder;
+mod engine;
+mod errors;
+mod graph;
+mod head;
+mod options;
+mod posterior;
+mod report;
+mod strength;
+mod strengths;
+mod threads;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::{
+        builder::GraphBuilder,
+        engine::Engine,
+        graph::Graph,
+        head::Head,
+        posterior::{Gradients, Plan, Posterior},
+        report::{Finding, Report, RootCause, Step},
+        strength::Strength,
+        strengths::Strengths,
+        threads::{set_threads, threads},
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

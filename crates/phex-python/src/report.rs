@@ -1,0 +1,244 @@
+//! What a check of a graph found, as objects.
+
+use std::sync::Arc;
+
+use phex::graph::{self, Place};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+
+/// Rows of findings that a notebook shows.
+const SHOWN: usize = 50;
+
+/// Everything that a check found.
+#[pyclass(frozen, module = "phex")]
+#[derive(Debug, Clone)]
+pub(crate) struct Report(Arc<graph::Report>);
+
+/// Something that is wrong with a graph, or worth a look.
+#[pyclass(frozen, module = "phex", get_all)]
+#[derive(Debug, Clone)]
+pub(crate) struct Finding {
+    /// What it is: `dead-label`, `hierarchy-cycle` and so on.
+    kind: String,
+    /// `error` or `warning`.
+    severity: &'static str,
+    /// The labels concerned, the first one foremost.
+    labels: Vec<String>,
+    /// What is wrong and, where that is known, what to do.
+    message: String,
+    /// The relations that prove it, in order.
+    chain: Vec<Step>,
+    /// The file, where it is known.
+    file: Option<String>,
+    /// The line, counted from 1, where it is known.
+    line: Option<u32>,
+}
+
+/// One relation of a proof.
+#[pyclass(frozen, module = "phex", get_all)]
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    /// `hierarchy`, `exclusion`, `one_of` or `rule`.
+    relation: String,
+    /// The parent, or the first label.
+    a: String,
+    /// The child, or the second label.
+    b: String,
+    /// The relation in words.
+    text: String,
+    /// The file, where it is known.
+    file: Option<String>,
+    /// The line, counted from 1, where it is known.
+    line: Option<u32>,
+}
+
+/// A relation whose removal revives labels that can never be on.
+#[pyclass(frozen, module = "phex", get_all)]
+#[derive(Debug, Clone)]
+pub(crate) struct RootCause {
+    /// The relation to remove, on top of those of the causes before it.
+    remove: Step,
+    /// The labels that this removal revives.
+    revives: Vec<String>,
+    /// How many labels this and the removals before it revive together.
+    revived: usize,
+    /// How many labels are dead.
+    dead: usize,
+}
+
+fn file(place: &Place) -> Option<String> {
+    place.source.as_ref().map(|source| source.to_string())
+}
+
+fn severity(severity: graph::Severity) -> &'static str {
+    match severity {
+        graph::Severity::Error => "error",
+        graph::Severity::Warning => "warning",
+    }
+}
+
+impl Step {
+    fn new(step: &graph::Step) -> Step {
+        let relation = serde_json::to_value(step.relation);
+        Step {
+            relation: relation.ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default(),
+            a: step.a.clone(),
+            b: step.b.clone(),
+            text: step.text.clone(),
+            file: file(&step.place),
+            line: step.place.line,
+        }
+    }
+}
+
+impl Finding {
+    fn new(finding: &graph::Finding) -> Finding {
+        Finding {
+            kind: finding.kind.name(),
+            severity: severity(finding.severity),
+            labels: finding.labels.clone(),
+            message: finding.message.clone(),
+            chain: finding.chain.iter().map(Step::new).collect(),
+            file: file(&finding.place),
+            line: finding.place.line,
+        }
+    }
+
+    fn place(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file.clone(),
+            (None, Some(line)) => format!("line {line}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl Report {
+    pub(crate) fn new(report: graph::Report) -> Report {
+        Report(Arc::new(report))
+    }
+}
+
+#[pymethods]
+impl Step {
+    fn __str__(&self) -> &str {
+        &self.text
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Step: {}>", self.text)
+    }
+}
+
+#[pymethods]
+impl Finding {
+    fn __str__(&self) -> String {
+        let place = self.place();
+        let place = if place.is_empty() { place } else { format!("{place}: ") };
+        format!("{place}{}: {}", self.severity, self.message)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Finding {}: {}>", self.kind, self.message)
+    }
+}
+
+#[pymethods]
+impl RootCause {
+    fn __repr__(&self) -> String {
+        format!("<RootCause: without \"{}\" {} live>", self.remove.text, self.revives.len())
+    }
+}
+
+#[pymethods]
+impl Report {
+    /// How many labels the graph has.
+    #[getter]
+    fn labels(&self) -> usize {
+        self.0.labels
+    }
+
+    /// How many findings are errors.
+    #[getter]
+    fn errors(&self) -> usize {
+        self.0.errors
+    }
+
+    /// How many findings are warnings.
+    #[getter]
+    fn warnings(&self) -> usize {
+        self.0.warnings
+    }
+
+    /// The findings: errors first, then by kind and place.
+    #[getter]
+    fn findings(&self) -> Vec<Finding> {
+        self.0.findings().iter().map(Finding::new).collect()
+    }
+
+    /// Few relations, in order, whose removal revives most labels that can never be on.
+    #[getter]
+    fn root_causes(&self) -> Vec<RootCause> {
+        let cause = |cause: &graph::RootCause| RootCause {
+            remove: Step::new(&cause.remove),
+            revives: cause.revives.clone(),
+            revived: cause.revived,
+            dead: cause.dead,
+        };
+        self.0.root_causes.iter().map(cause).collect()
+    }
+
+    /// Whether nothing at all was found.
+    #[getter]
+    fn is_clean(&self) -> bool {
+        self.0.is_clean()
+    }
+
+    /// The findings of one kind, such as `dead-label`.
+    fn of_kind(&self, kind: &str) -> Vec<Finding> {
+        let found = self.0.findings().iter().filter(|finding| finding.kind.name() == kind);
+        found.map(Finding::new).collect()
+    }
+
+    /// The whole report as JSON, as `phex graph check --json` writes it.
+    fn to_json(&self) -> Result<String, Failure> {
+        serde_json::to_string_pretty(&*self.0).map_err(|error| Failure::Input(error.to_string()))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.findings().len()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_text(true)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Report: {}>", self.0.summary())
+    }
+
+    /// A table for notebooks.
+    fn _repr_html_(&self) -> String {
+        let escape = phex_io::escape_markup;
+        let mut html = format!("<p>{}</p>", escape(&self.0.summary()));
+        if self.0.is_clean() {
+            return html;
+        }
+        html.push_str("<table><thead><tr><th>severity</th><th>kind</th><th>where</th>");
+        html.push_str("<th style=\"text-align:left\">message</th></tr></thead><tbody>");
+        for finding in self.0.findings().iter().take(SHOWN).map(Finding::new) {
+            let cells = [finding.severity.to_owned(), finding.kind.clone(), finding.place()];
+            html.push_str("<tr>");
+            cells.iter().for_each(|cell| html.push_str(&format!("<td>{}</td>", escape(cell))));
+            let message = escape(&finding.message);
+            html.push_str(&format!("<td style=\"text-align:left\">{message}</td></tr>"));
+        }
+        html.push_str("</tbody></table>");
+        if let Some(more) = self.0.findings().len().checked_sub(SHOWN).filter(|&more| more > 0) {
+            html.push_str(&format!("<p>and {more} more</p>"));
+        }
+        html
+    }
+}

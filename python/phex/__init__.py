@@ -1,0 +1,72 @@
+"""Classifiers that respect what is known about their labels.
+
+A puppy is a dog; a dog is not a cat; an antelope is *sort of* furry. Write such relations down, hard
+or soft, and phex makes consistent probabilities of the scores of any classifier:
+
+>>> import phex
+>>> builder = phex.GraphBuilder()
+>>> graph = builder.hierarchy("animal", ["dog", "cat"]).exclude("siblings").build()
+>>> model = graph.compile()
+>>> model.marginals([[0.0, 2.0, -1.0]]).round(3)
+array([[0.898, 0.757, 0.038]])
+
+`phex.torch` trains networks through the relations, `phex.sklearn` has estimators, `phex.plot` draws.
+"""
+
+from phex._core import (
+    Finding,
+    Graph,
+    GraphBuilder,
+    Plan,
+    Posterior,
+    Report,
+    RootCause,
+    Step,
+    Strength,
+    Strengths,
+    __version__,
+    set_threads,
+    threads,
+)
+from phex.errors import (
+    BudgetError,
+    EngineError,
+    FileError,
+    GraphError,
+    InputError,
+    PhexError,
+    TrainingError,
+)
+from phex.interchange import from_networkx, to_bqm, to_networkx
+from phex.model import LabelSets, Model
+
+load = Graph.load
+
+__all__ = [
+    "BudgetError",
+    "EngineError",
+    "FileError",
+    "Finding",
+    "Graph",
+    "GraphBuilder",
+    "GraphError",
+    "InputError",
+    "LabelSets",
+    "Model",
+    "PhexError",
+    "Plan",
+    "Posterior",
+    "Report",
+    "RootCause",
+    "Step",
+    "Strength",
+    "Strengths",
+    "TrainingError",
+    "__version__",
+    "from_networkx",
+    "load",
+    "set_threads",
+    "threads",
+    "to_bqm",
+    "to_networkx",
+]

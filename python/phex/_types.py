@@ -1,0 +1,16 @@
+"""The types of arrays, for annotations."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Flags", "Float32", "Float64", "Known", "Scores"]
+
+Flags: TypeAlias = NDArray[np.bool_]
+Float32: TypeAlias = NDArray[np.float32]
+Float64: TypeAlias = NDArray[np.float64]
+Scores: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+Known: TypeAlias = NDArray[np.int8]

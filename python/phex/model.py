@@ -1,0 +1,221 @@
+"""A compiled model: from scores to consistent probabilities, label sets, losses and gradients."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from phex._core import Engine, Graph, Plan, Posterior
+from phex._types import Flags, Float64, Known
+from phex.errors import InputError
+from phex.tables import Rows, read_known, read_scores
+
+__all__ = ["LabelSets", "Model"]
+
+
+class LabelSets(NamedTuple):
+    """The most probable label sets of a row, best first."""
+
+    on: Flags
+    """Whether each label is on: sets × labels."""
+    log_probability: Float64
+    """The log-probability of each set; by an engine that is not exact, its log-weight."""
+
+
+class Model:
+    """The model that a graph defines, compiled by one engine.
+
+    Made by `Graph.compile`. Scores (`logits`) are rows × labels: a numpy array, nested lists, or a data
+    frame of pandas or polars, whose columns are found by the names of the labels. What is known of
+    labels (`evidence`, `targets`) is 1 or True (on), 0 or False (off), -1 or NaN (unknown).
+
+    float32 is answered in float32, float64 in float64. Arrays that lie in memory row after row are not
+    copied. The interpreter lock is released, and rows are shared out over `phex.threads()` threads;
+    answers depend neither on their number nor on the other rows.
+
+    Args:
+        graph: The labels and their relations.
+        method: `auto`, `exact`, or an engine by its name: `family`, `junction`, `lbp` and so on.
+        **options: `operations` a row and `memory` in MiB that the engine may take; `cap`, `seed`;
+            `schedule`, `groups`, `damping`, `iterations`, `tolerance` of message passing; `chains`,
+            `burn_in`, `sweeps`, `temperatures`, `hottest`, `check` of sampling.
+
+    >>> import phex
+    >>> graph = phex.GraphBuilder().exclusion(["dog", "cat"]).build()
+    >>> model = graph.compile()
+    >>> model.marginals([0.0, 0.0]).round(3)
+    array([0.333, 0.333])
+    >>> model.marginals([0.0, 0.0], evidence={"dog": False})
+    array([0. , 0.5])
+    """
+
+    def __init__(self, graph: Graph, method: str = "auto", **options: Any) -> None:
+        self.graph = graph
+        self.labels: list[str] = graph.labels
+        self._options = {"method": method, **options}
+        self._engine = Engine(graph, **self._options)
+
+    @property
+    def plan(self) -> Plan:
+        """Which engine was chosen, why, and what it costs."""
+        return self._engine.plan
+
+    def _read(self, logits: Any, evidence: Any) -> tuple[Rows, Known | None]:
+        rows = read_scores(logits, self.labels)
+        return rows, self._known(evidence, rows.values.shape[0])
+
+    def _known(self, evidence: Any, rows: int) -> Known | None:
+        if isinstance(evidence, dict):
+            row = np.full(len(self.labels), -1.0)
+            for label, value in evidence.items():
+                row[self.graph.index(label)] = -1.0 if value is None else float(value)
+            evidence = row
+        return read_known(evidence, rows, self.labels)
+
+    def marginals(self, logits: Any, evidence: Any = None) -> Any:
+        """The probability of each label.
+
+        Args:
+            logits: Rows × labels, or one row.
+            evidence: What is known of labels: rows × labels, one row for all, or a dictionary.
+
+        Returns:
+            Probabilities in the form of the logits.
+
+        Raises:
+            InputError: A score is NaN or infinite, or no legal state agrees with the evidence. `infer`
+                answers the other rows.
+        """
+        rows, known = self._read(logits, evidence)
+        return rows.restore(self._engine.marginals(rows.values, known), self.labels)
+
+    def log_partition(self, logits: Any, evidence: Any = None) -> Any:
+        """The log-partition of each row: minus infinity where nothing agrees with the evidence.
+
+        >>> import phex
+        >>> model = phex.GraphBuilder().exclusion(["dog", "cat"]).build().compile()
+        >>> float(np.exp(model.log_partition([0.0, 0.0])).round(9))
+        3.0
+        """
+        rows, known = self._read(logits, evidence)
+        return rows.restore_rows(self._engine.log_partition(rows.values, known))
+
+    def infer(
+        self,
+        logits: Any,
+        evidence: Any = None,
+        *,
+        expectations: bool = False,
+        entropy: bool = False,
+        standard_errors: bool = False,
+        bounds: bool = False,
+    ) -> Posterior:
+        """Everything at once, with the status and the trust of each row.
+
+        Rows without an answer are NaN and say why in `status`; nothing is raised for them.
+        """
+        rows, known = self._read(logits, evidence)
+        return self._engine.run(
+            rows.values,
+            known,
+            expectations=expectations,
+            entropy=entropy,
+            standard_errors=standard_errors,
+            bounds=bounds,
+        )
+
+    def map(self, logits: Any, evidence: Any = None) -> Any:
+        """The most probable label set of each row: True where a label is on.
+
+        >>> import phex
+        >>> model = phex.GraphBuilder().hierarchy("dog", "puppy").build().compile()
+        >>> model.map([[-1.0, 3.0], [-3.0, 1.0]])
+        array([[ True,  True],
+               [False, False]])
+        """
+        rows, known = self._read(logits, evidence)
+        table = np.zeros(rows.values.shape, dtype=np.bool_)
+        for row, (on, _) in enumerate(self._engine.best(rows.values, known, 1)):
+            if not len(on):
+                raise InputError(self._impossible(row))
+            table[row] = on[0]
+        return rows.restore(table, self.labels)
+
+    def top_k(self, logits: Any, k: int, evidence: Any = None) -> list[LabelSets]:
+        """The `k` most probable label sets of each row, best first; fewer where there are fewer.
+
+        >>> import phex
+        >>> model = phex.GraphBuilder().exclusion(["dog", "cat"]).build().compile()
+        >>> sets = model.top_k([[2.0, 1.0]], k=2)[0]
+        >>> sets.on
+        array([[ True, False],
+               [False,  True]])
+        >>> np.exp(sets.log_probability).round(3)
+        array([0.665, 0.245])
+        """
+        if k < 1:
+            raise InputError(f"k is {k}, but has to be 1 or more")
+        rows, known = self._read(logits, evidence)
+        found = self._engine.best(rows.values, known, k)
+        if not self.plan.exact:
+            return [LabelSets(on, weights) for on, weights in found]
+        total = self._engine.log_partition(rows.values.astype(np.float64), known)
+        return [LabelSets(on, weights - z) for (on, weights), z in zip(found, total, strict=True)]
+
+    def sample(self, logits: Any, count: int = 1, evidence: Any = None, seed: int = 0) -> Flags:
+        """Label sets drawn from the distribution of each row: rows × count × labels."""
+        rows, known = self._read(logits, evidence)
+        return self._engine.sample(rows.values, known, count, seed)
+
+    def loss_and_grad(
+        self,
+        logits: Any,
+        targets: Any,
+        weights: ArrayLike | None = None,
+        *,
+        loss: str = "joint",
+    ) -> tuple[Any, Any]:
+        """The loss of what is known of each row, and the gradient of their weighted sum by the logits.
+
+        `joint` is minus the log-probability of everything known, `marginal` the sum over single
+        labels. A row whose targets break hard relations has an infinite loss and a gradient of zero;
+        of one of which nothing is known both are zero.
+
+        >>> import phex
+        >>> model = phex.GraphBuilder().hierarchy("animal", ["dog", "cat"]).build().compile()
+        >>> losses, gradient = model.loss_and_grad([[0.0, 0.0, 0.0]], [[1, -1, -1]])
+        >>> losses.round(3)
+        array([0.223])
+        >>> gradient.round(3)
+        array([[-0.2, -0.1, -0.1]])
+        """
+        rows = read_scores(logits, self.labels)
+        known = self._known(targets, rows.values.shape[0])
+        if known is None:
+            raise InputError("targets are needed: 1 (on), 0 (off) or -1 (unknown)")
+        weight = None if weights is None else np.asarray(weights, dtype=np.float64)
+        found = self._engine.gradients(rows.values, known, weight, loss=loss)
+        if "bad-score" in found.status:
+            row = found.status.index("bad-score")
+            raise InputError(f"row {row}: a score is NaN, infinite or beyond ±1e30")
+        return rows.restore_rows(found.losses), rows.restore(found.logits, self.labels)
+
+    def _impossible(self, row: int) -> str:
+        return f"row {row}: no label set that the hard relations allow agrees with what is known"
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        kind = "exact" if self.plan.exact else "not exact"
+        return f"<Model of {len(self)} labels by `{self.plan.method}` ({kind})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _compile, (self.graph, self._options)
+
+
+def _compile(graph: Graph, options: dict[str, Any]) -> Model:
+    """For pickle: compiled again where it is loaded."""
+    return Model(graph, **options)
