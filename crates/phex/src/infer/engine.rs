@@ -152,6 +152,10 @@ impl Engine {
     ) {
         let mut run = |part: &Block<'_, T>| {
             self.kernel.run(part, answers);
+            // Rounding may take a certain label beyond 1 by its last digit, and 1 - p below 0.
+            for p in answers.marginals.iter_mut() {
+                *p = if *p > T::ONE { T::ONE } else { *p };
+            }
             if let Some(bounds) = bounds {
                 bounds.fill(part, answers);
             }

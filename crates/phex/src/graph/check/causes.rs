@@ -45,7 +45,10 @@ pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -
             Removal::Edge(parent, child) => Step::is_a(graph, child, parent),
             Removal::Set(set) => {
                 let labels = &logic.sets()[set as usize].labels;
-                prover.exclusion(labels[0], labels[1])
+                let step = prover.exclusion(labels[0], labels[1]);
+                // What is removed is the whole group, not a pair of it.
+                let text = if labels.len() > 2 { all_exclude(graph, labels) } else { step.text };
+                Step { text, ..step }
             }
         };
         let revives = revives.iter().map(|&label| graph.name(label).to_owned()).collect();
@@ -56,6 +59,18 @@ pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -
         causes.pop();
     }
     causes
+}
+
+/// "food, frozen food and toy exclude each other".
+fn all_exclude(graph: &RelationGraph, labels: &[LabelId]) -> String {
+    let shown = if labels.len() > 4 { 3 } else { labels.len() - 1 };
+    let names: Vec<String> =
+        labels[..shown].iter().map(|&id| graph.label(id).to_string()).collect();
+    let last = match labels.len() - shown {
+        1 => graph.label(labels[shown]).to_string(),
+        more => format!("{more} more"),
+    };
+    format!("{} and {last} exclude each other", names.join(", "))
 }
 
 /// One-of groups that alone are to blame for dead labels, the worst first.

@@ -19,23 +19,29 @@ struct Way {
     ranks: Vec<u32>,
 }
 
-/// Up to `k` weights an entry, best first.
+/// Up to `k` weights an entry, best first. An entry is filled at once, so its list lies together, and
+/// memory follows what there is, not what was asked for.
 struct Lists {
     k: usize,
-    weight: Vec<f64>,
-    length: Vec<u32>,
+    weights: Vec<f64>,
+    /// Where the list of each entry starts, and how long it is.
+    place: Vec<(usize, usize)>,
 }
 
 impl Lists {
     fn of(&self, entry: usize) -> &[f64] {
-        &self.weight[entry * self.k..entry * self.k + self.length[entry] as usize]
+        let (start, length) = self.place[entry];
+        &self.weights[start..start + length]
     }
 
     fn push(&mut self, entry: usize, weight: f64) {
-        let length = self.length[entry] as usize;
-        if length < self.k && weight > f64::NEG_INFINITY {
-            self.weight[entry * self.k + length] = weight;
-            self.length[entry] += 1;
+        let (start, length) = &mut self.place[entry];
+        if *length < self.k && weight > f64::NEG_INFINITY {
+            if *length == 0 {
+                *start = self.weights.len();
+            }
+            *length += 1;
+            self.weights.push(weight);
         }
     }
 }
@@ -59,8 +65,8 @@ impl Junction {
         filled.fill(&self.network, block, row);
         let mut lists = Lists {
             k,
-            weight: vec![0.0; self.tables.entries * k],
-            length: vec![0; self.tables.entries],
+            weights: Vec::with_capacity(self.tables.entries),
+            place: vec![(0, 0); self.tables.entries],
         };
         // The labels of each variable, best first.
         let mut order = self.network.classes.clone();
@@ -180,7 +186,7 @@ fn combine(
             }
             continue;
         }
-        let mut next: Vec<Way> = Vec::with_capacity(k + 1);
+        let mut next: Vec<Way> = Vec::new();
         for (at, way) in partial.iter().enumerate() {
             // (at + 1)(rank + 1) sums are no worse than this one.
             for (rank, more) in list.iter().enumerate().take(k / (at + 1)) {

@@ -116,6 +116,11 @@ fn best(model: &Model, junction: &Junction, brute: &Brute, block: &Block<'_, f64
     for row in 0..block.rows() {
         let ours = junction.best(block, row, 8);
         let truth = brute.best(block, row, 9);
+        // More than there are: memory must follow what there is.
+        if model.len() < 6 {
+            let all = junction.best(block, row, usize::MAX).len();
+            assert_eq!(all, brute.best(block, row, usize::MAX).len(), "{what}, row {row}");
+        }
         assert_eq!(ours.len(), truth.len().min(8), "{what}, row {row}");
         for (rank, (a, b)) in ours.iter().zip(&truth).enumerate() {
             let close = |c: f64| (b.log_weight - c).abs() < 1e-9 * (1.0 + c.abs());
