@@ -35,7 +35,10 @@ class GraphError(PhexError):
     """The declarations are not a graph."""
 
     report: Report
-    """Everything that was found."""
+    """Everything that was found. An error that comes from another process has only its text."""
+
+    def __reduce__(self) -> tuple[type[GraphError], tuple[object, ...]]:
+        return type(self), self.args
 
 
 class FileError(PhexError, OSError):

@@ -31,6 +31,8 @@ def from_networkx(digraph: networkx.DiGraph) -> Graph:
     >>> graph.leaves
     ['dog', 'cat']
     """
+    if not digraph.is_directed():
+        raise InputError("the graph is undirected; give a DiGraph with edges from parent to child")
     builder = GraphBuilder()
     for node, attributes in digraph.nodes(data=True):
         builder.label(str(node), attributes.get("title"))
@@ -57,7 +59,7 @@ def from_networkx(digraph: networkx.DiGraph) -> Graph:
 
 
 def to_networkx(graph: Graph) -> networkx.DiGraph:
-    """The labels and relations as a networkx graph, of which `from_networkx` makes the same again.
+    """The labels and relations as a networkx graph, of which `from_networkx` makes the same relations.
 
     >>> import phex
     >>> graph = phex.GraphBuilder().hierarchy("animal", ["dog", "cat"], "u=1").build()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import ArrayLike
 from phex._core import Engine, Graph, Plan, Posterior
 from phex._types import Flags, Float64, Known
 from phex.errors import InputError
-from phex.tables import Rows, read_known, read_scores
+from phex.tables import Rows, read_known, read_scores, read_weights
 
 __all__ = ["LabelSets", "Model"]
 
@@ -67,10 +69,10 @@ class Model:
         return rows, self._known(evidence, rows.values.shape[0])
 
     def _known(self, evidence: Any, rows: int) -> Known | None:
-        if isinstance(evidence, dict):
-            row = np.full(len(self.labels), -1.0)
+        if isinstance(evidence, Mapping):
+            row = [-1] * len(self.labels)
             for label, value in evidence.items():
-                row[self.graph.index(label)] = -1.0 if value is None else float(value)
+                row[self.graph.index(label)] = -1 if value is None else value
             evidence = row
         return read_known(evidence, rows, self.labels)
 
@@ -166,6 +168,8 @@ class Model:
 
     def sample(self, logits: Any, count: int = 1, evidence: Any = None, seed: int = 0) -> Flags:
         """Label sets drawn from the distribution of each row: rows × count × labels."""
+        if count < 0 or not 0 <= seed < 2**64:
+            raise InputError(f"count is {count} and seed {seed}; both have to be 0 or more")
         rows, known = self._read(logits, evidence)
         return self._engine.sample(rows.values, known, count, seed)
 
@@ -195,7 +199,7 @@ class Model:
         known = self._known(targets, rows.values.shape[0])
         if known is None:
             raise InputError("targets are needed: 1 (on), 0 (off) or -1 (unknown)")
-        weight = None if weights is None else np.asarray(weights, dtype=np.float64)
+        weight = None if weights is None else read_weights(weights, rows.values.shape[0])
         found = self._engine.gradients(rows.values, known, weight, loss=loss)
         if "bad-score" in found.status:
             row = found.status.index("bad-score")
@@ -211,6 +215,20 @@ class Model:
     def __repr__(self) -> str:
         kind = "exact" if self.plan.exact else "not exact"
         return f"<Model of {len(self)} labels by `{self.plan.method}` ({kind})>"
+
+    def _repr_html_(self) -> str:
+        plan = self.plan
+        rows = [
+            ("labels", str(len(self))),
+            ("engine", f"{plan.method} ({'exact' if plan.exact else 'not exact'})"),
+            ("why", plan.why),
+            ("operations a row", f"{plan.operations:.1e}"),
+            ("memory", f"{plan.bytes / 2**20:.1f} MiB"),
+            *((f"not {name}", why) for name, why in plan.refused),
+        ]
+        left = 'style="text-align:left;vertical-align:top"'
+        cells = (f"<tr><th {left}>{escape(a)}</th><td {left}>{escape(b)}</td></tr>" for a, b in rows)
+        return f"<table><tbody>{''.join(cells)}</tbody></table>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _compile, (self.graph, self._options)

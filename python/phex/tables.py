@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phex._types import Known, Scores
+from phex._types import Float64, Known, Scores
 from phex.errors import InputError
 
-__all__ = ["Rows", "read_known", "read_scores"]
+__all__ = ["Rows", "read_known", "read_scores", "read_weights"]
 
 
 class Rows:
@@ -44,8 +44,16 @@ class Rows:
         return values[0] if self._single else values
 
 
-def _columns(frame: Any, labels: Sequence[str], what: str) -> NDArray[Any]:
-    names = [str(name) for name in frame.columns]
+def _named(value: Any, labels: Sequence[str], what: str) -> NDArray[Any] | None:
+    """The values of a frame, or of a row of one, in the order of the labels; None of anything else."""
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        names, table = [str(name) for name in value.columns], _numbers(value)
+    elif hasattr(value, "index") and hasattr(value, "to_numpy"):
+        names, table = [str(name) for name in value.index], _numbers(value)
+        if names == [str(at) for at in range(len(labels))]:
+            return table
+    else:
+        return None
     place = {name: at for at, name in enumerate(names)}
     if len(place) < len(names):
         twice = next(name for at, name in enumerate(names) if place[name] != at)
@@ -58,62 +66,95 @@ def _columns(frame: Any, labels: Sequence[str], what: str) -> NDArray[Any]:
         known = set(labels)
         extra = next(name for name in names if name not in known)
         raise InputError(f"{what}: the column `{extra}` is not a label of the graph; drop it")
-    values = frame.to_numpy()
     if names == list(labels):
-        return np.asarray(values)
-    return np.asarray(values)[:, [place[label] for label in labels]]
+        return table
+    return table[..., [place[label] for label in labels]]
 
 
-def _is_frame(value: Any) -> bool:
-    return hasattr(value, "columns") and hasattr(value, "to_numpy")
+def _numbers(frame: Any) -> NDArray[Any]:
+    values = np.asarray(frame.to_numpy())
+    if values.dtype == object and hasattr(frame, "iloc"):
+        # Columns of pandas that know missing values.
+        try:
+            return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+        except (TypeError, ValueError):
+            return values
+    return values
+
+
+def _array(value: Any, labels: Sequence[str], what: str, rule: str) -> NDArray[Any]:
+    """Numbers of any form as an array of numbers; `rule` says what they have to be."""
+    named = _named(value, labels, what)
+    array = np.asarray(value) if named is None else named
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{what} {rule}: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{what} {rule}, not {array.dtype}")
+    return array
 
 
 def read_scores(value: Any, labels: Sequence[str]) -> Rows:
     """Rows of scores: float32 and float64 stay as they are, other numbers become float64."""
     if type(value) is np.ndarray and value.ndim == 2 and value.dtype in (np.float32, np.float64):
-        return Rows(value)
-    frame = value if _is_frame(value) else None
-    array = _columns(value, labels, "the scores") if frame is not None else np.asarray(value)
-    if array.dtype == np.float16:
-        array = array.astype(np.float32)
-    elif array.dtype not in (np.float32, np.float64):
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"scores have to be numbers: {error}") from None
+        return Rows(value if value.flags.aligned else value.copy())
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError("the scores are a masked array; every label needs a score")
+    array = _array(value, labels, "the scores", "have to be numbers")
+    wanted = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
+    array = np.require(array, wanted, ["ALIGNED"])
     single = array.ndim == 1
     if single:
         array = array[np.newaxis]
     if array.ndim != 2:
         raise InputError(f"scores have {array.ndim} dimensions; give rows × labels, or one row")
+    frame = value if hasattr(value, "columns") else None
     return Rows(array, single=single, frame=frame)
 
 
 def read_known(value: Any, rows: int, labels: Sequence[str]) -> Known | None:
-    """What is known of labels: 1 or True on, 0 or False off, -1 or NaN unknown.
+    """What is known of labels: 1 or True on, 0 or False off, -1 or NaN or masked unknown.
 
     A single row, or an array of one row, holds for every row of scores.
     """
     if value is None:
         return None
-    array = _columns(value, labels, "what is known") if _is_frame(value) else np.asarray(value)
-    if array.dtype == object:
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"what is known has to be 1, 0, -1 or NaN: {error}") from None
+    if isinstance(value, np.ma.MaskedArray):
+        value = np.where(np.ma.getmaskarray(value), np.nan, value.data)
+    array = _array(value, labels, "what is known", "has to be 1, 0, -1 or NaN")
     if array.ndim == 1:
         array = array[np.newaxis]
     if array.ndim != 2:
         raise InputError(f"what is known has {array.ndim} dimensions; give rows × labels")
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), -1, array)
-    if array.dtype != np.int8:
-        small = np.clip(array, -2, 2).astype(np.int8)
-        if array.dtype.kind == "f":
-            # 0.3 is neither on nor off, and must not become 0.
-            small[small != array] = 2
-        array = small
+    if array.dtype != np.int8 or not array.flags.aligned:
+        wrong = (array != 1) & (array != 0) & (array != -1)
+        if wrong.any():
+            row, column = (int(at) for at in np.argwhere(wrong)[0])
+            label = f"`{labels[column]}`" if column < len(labels) else f"column {column}"
+            raise InputError(
+                f"row {row}, {label}: {array[row, column]} is not known or unknown; "
+                "write 1 (on), 0 (off) or -1 (unknown)"
+            )
+        array = array.astype(np.int8)
     if array.shape[0] == 1 and rows != 1:
         array = np.ascontiguousarray(np.broadcast_to(array, (rows, array.shape[1])))
     return array
+
+
+def read_weights(value: Any, rows: int) -> Float64:
+    """A weight of 0 or more for each row."""
+    try:
+        weights = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"weights have to be numbers: {error}") from None
+    if weights.shape != (rows,):
+        raise InputError(f"weights have the shape {weights.shape}; give one for each of {rows} rows")
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(f"row {row}: the weight {weights[row]} is not 0 or more")
+    return weights

@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
-use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
 use phex::infer::{Evidence, Number};
 use pyo3::prelude::*;
 
@@ -57,9 +60,10 @@ impl<'py, T: Element + Copy> Table<'py, T> {
 
     /// The numbers, row after row: copied only where they lie otherwise.
     pub(crate) fn values(&self) -> Cow<'_, [T]> {
+        // Arrays that lie column after column are contiguous too, but not in this order.
         match self.array.as_slice() {
-            Ok(values) => Cow::Borrowed(values),
-            Err(_) => Cow::Owned(self.array.as_array().iter().copied().collect()),
+            Ok(values) if self.array.is_c_contiguous() => Cow::Borrowed(values),
+            _ => Cow::Owned(self.array.as_array().iter().copied().collect()),
         }
     }
 }
@@ -85,6 +89,13 @@ pub(crate) fn read_known(
     let array = value.cast::<PyArray2<i8>>().map_err(|_| {
         Failure::input("what is known has to be an array of two dimensions (rows × labels) of int8")
     })?;
+    let found = array.shape()[1];
+    if found != names.len() {
+        let expected = names.len();
+        return Err(Failure::Input(format!(
+            "what is known has {found} columns, but the model has {expected} labels"
+        )));
+    }
     let table = Table::of(array, names.len())?;
     if table.rows != rows {
         return Err(Failure::Input(format!(

@@ -67,6 +67,14 @@ impl Reading {
     }
 }
 
+/// Builds a graph; its error has everything that a check finds, not only what makes it unusable.
+pub(crate) fn build(builder: &graph::GraphBuilder) -> Result<graph::RelationGraph, phex::Error> {
+    builder.build().map_err(|error| match error {
+        phex::Error::Graph { .. } => phex::Error::Graph { report: Box::new(builder.check()) },
+        other => other,
+    })
+}
+
 /// A format by its name.
 pub(crate) fn format(name: &str) -> Result<Format, Failure> {
     name.parse().map_err(Failure::Input)
@@ -249,7 +257,7 @@ impl GraphBuilder {
 
     /// The frozen graph; raises `GraphError`, which has the report, when it cannot be used.
     fn build(&self, py: Python<'_>) -> Result<Graph, Failure> {
-        Ok(Graph::new(py.detach(|| self.0.build())?))
+        Ok(Graph::new(py.detach(|| build(&self.0))?))
     }
 
     fn __len__(&self) -> usize {

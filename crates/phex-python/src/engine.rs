@@ -284,6 +284,12 @@ impl Engine {
         }
         let scores = logits.as_array().to_vec();
         let model = self.0.model();
+        if let Some(at) = scores.iter().position(|score| !score.is_finite()) {
+            return Err(phex::Error::BadScore { row: 0, label: model.names()[at].clone() }.into());
+        }
+        if let Some(hard) = hard.filter(|hard| !(0.0..f64::INFINITY).contains(hard)) {
+            return Err(Failure::Input(format!("hard is {hard}, but has to be 0 or more")));
+        }
         let hard = hard.unwrap_or_else(|| model.hard_cost(&scores));
         Ok(ising_to_string(&model.to_ising(&scores, Some(hard))?, IsingFormat::Bqm)?)
     }

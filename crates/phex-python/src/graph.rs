@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::matrix;
-use crate::builder::{Reading, Text, format, parse};
+use crate::builder::{Reading, Text, build, format, parse};
 use crate::errors::Failure;
 use crate::report::Report;
 use crate::strength::{Strength, StrengthLike};
@@ -89,20 +89,20 @@ impl Graph {
     ) -> Result<Graph, Failure> {
         let reading = Reading { format, synsets, labels, rows, columns, scale, one_of_classes };
         let builder = reading.read(py, path)?;
-        Ok(Graph::new(py.detach(|| builder.build())?))
+        Ok(Graph::new(py.detach(|| build(&builder))?))
     }
 
     /// Reads text of a named form.
     #[staticmethod]
     #[pyo3(signature = (text, format, *, name="<text>"))]
     fn parse(text: Text, format: &str, name: &str) -> Result<Graph, Failure> {
-        Ok(Graph::new(parse(text.bytes(), format, name)?.build()?))
+        Ok(Graph::new(build(&parse(text.bytes(), format, name)?)?))
     }
 
     /// Reads what `to_json` wrote.
     #[staticmethod]
     fn from_json(text: &str) -> Result<Graph, Failure> {
-        Ok(Graph::new(parse(text.as_bytes(), "json", "<json>")?.build()?))
+        Ok(Graph::new(build(&parse(text.as_bytes(), "json", "<json>")?)?))
     }
 
     /// The graph as JSON.
@@ -338,9 +338,8 @@ impl Graph {
         let summary = self.summary();
         let summary = escape_markup(&summary);
         if self.0.len() > DRAWN {
-            return format!("<p>Graph of {summary}</p>");
+            return format!("<p>Graph of {summary}; <code>Graph.svg()</code> draws it</p>");
         }
-        let picture = graph_picture(&self.0, None);
-        format!("<figure>{picture}<figcaption>{summary}</figcaption></figure>")
+        graph_picture(&self.0, None)
     }
 }

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use phex::infer::{Evidence, Options};
-use phex_io::{Bundle, Features, ModelCard, Target, Targets, Tensor, TensorData};
+use phex_io::{
+    Bundle, FeatureColumn, FeatureKind, FeatureSchema, Features, ModelCard, Target, Targets,
+    Tensor, TensorData,
+};
 use phex_train::{
     Config, EpochRecord, Error, Examples, Flow, Observer, Progress, TrainedModel, Trainer,
 };
@@ -69,8 +72,17 @@ fn features(value: &Bound<'_, PyAny>, columns: Option<usize>) -> Result<Features
         return Err(Failure::Input(message));
     }
     let table = Table::of(array, found)?;
-    let names = (0..found).map(|at| format!("x{at}")).collect();
-    Ok(Features { names, rows: table.rows, columns: found, values: table.values().into_owned() })
+    Ok(Features {
+        names: numbered(found),
+        rows: table.rows,
+        columns: found,
+        values: table.values().into_owned(),
+    })
+}
+
+/// Names for features that have none.
+fn numbered(count: usize) -> Vec<String> {
+    (0..count).map(|at| format!("f{at}")).collect()
 }
 
 fn targets(known: &[Evidence], labels: usize) -> Targets {
@@ -138,7 +150,15 @@ impl Head {
     }
 
     /// Writes a bundle: a folder that `phex predict` reads.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+    ///
+    /// `names` are the columns that it looks for in a table; `f0`, `f1` and so on unless given.
+    #[pyo3(signature = (path, names=None))]
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        names: Option<Vec<String>>,
+    ) -> Result<(), Failure> {
         let title = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let card = ModelCard {
             title,
@@ -154,7 +174,18 @@ impl Head {
             evaluation: Vec::new(),
             limits: String::new(),
         };
-        let bundle = self.0.to_bundle(card.markdown(&self.0.graph))?;
+        let mut model = self.0.clone();
+        if let Some(names) =
+            names.or_else(|| model.schema.is_none().then(|| numbered(self.columns())))
+        {
+            let (expected, found) = (self.columns(), names.len());
+            if found != expected {
+                return Err(phex::Error::Shape { what: "the names", expected, found }.into());
+            }
+            let column = |name| FeatureColumn { name, kind: FeatureKind::Numeric };
+            model.schema = Some(FeatureSchema { columns: names.into_iter().map(column).collect() });
+        }
+        let bundle = model.to_bundle(card.markdown(&self.0.graph))?;
         Ok(py.detach(|| phex_io::write_bundle(&path, &bundle))?)
     }
 
@@ -174,6 +205,12 @@ impl Head {
     #[getter]
     fn history(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.0.history).map_err(|error| written(&error))
+    }
+
+    /// The names of its features, where they are known.
+    #[getter]
+    fn names(&self) -> Option<Vec<String>> {
+        self.0.schema.as_ref().map(FeatureSchema::names)
     }
 
     /// How many features it takes.

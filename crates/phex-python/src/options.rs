@@ -13,7 +13,14 @@ pub(crate) fn read(arguments: Option<&Bound<'_, PyDict>>) -> Result<Options, Fai
     let Some(arguments) = arguments else { return Ok(options) };
     for (name, value) in arguments.iter() {
         if !value.is_none() {
-            set(&mut options, &name.extract::<String>()?, &value)?;
+            let name = name.extract::<String>()?;
+            set(&mut options, &name, &value).map_err(|failure| match failure {
+                // Too large, negative, or of another type.
+                Failure::Python(error) => {
+                    Failure::Input(format!("{name} cannot be {value}: {error}"))
+                }
+                other => other,
+            })?;
         }
     }
     check(&options)?;

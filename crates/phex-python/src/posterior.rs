@@ -166,7 +166,8 @@ pub(crate) struct Gradients {
     logits: Py<PyAny>,
     /// Its derivative by the cost of each term of the model, when asked for.
     costs: Option<Py<PyAny>>,
-    /// The probability of each label before its labels are seen: rows × labels.
+    /// The probability of each label before its labels are seen: rows × labels. Zeros in rows of which
+    /// nothing is known.
     marginals: Py<PyAny>,
     /// What became of each row: `answered`, `bad-score` or `impossible`.
     status: Vec<&'static str>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use phex::graph::{self, Place};
+use phex_io::escape_markup;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -219,26 +220,53 @@ impl Report {
         format!("<Report: {}>", self.0.summary())
     }
 
-    /// A table for notebooks.
+    /// A table for notebooks, root causes first.
     fn _repr_html_(&self) -> String {
-        let escape = phex_io::escape_markup;
-        let mut html = format!("<p>{}</p>", escape(&self.0.summary()));
-        if self.0.is_clean() {
+        let mut html = format!("<p>{}</p>", escape_markup(&self.0.summary()));
+        if let Some(causes) = self.0.root_cause_summary() {
+            html.push_str(&format!("<p>{}</p>", escape_markup(&causes)));
+        }
+        let findings: Vec<Finding> =
+            self.0.findings().iter().take(SHOWN).map(Finding::new).collect();
+        if findings.is_empty() {
             return html;
         }
-        html.push_str("<table><thead><tr><th>severity</th><th>kind</th><th>where</th>");
-        html.push_str("<th style=\"text-align:left\">message</th></tr></thead><tbody>");
-        for finding in self.0.findings().iter().take(SHOWN).map(Finding::new) {
-            let cells = [finding.severity.to_owned(), finding.kind.clone(), finding.place()];
-            html.push_str("<tr>");
-            cells.iter().for_each(|cell| html.push_str(&format!("<td>{}</td>", escape(cell))));
-            let message = escape(&finding.message);
-            html.push_str(&format!("<td style=\"text-align:left\">{message}</td></tr>"));
-        }
-        html.push_str("</tbody></table>");
+        let placed = findings.iter().any(|finding| !finding.place().is_empty());
+        let titles = ["severity", "kind", "where", "message"];
+        let shown = titles.iter().filter(|title| placed || **title != "where");
+        let head: String = shown.map(|title| format!("<th {LEFT}>{title}</th>")).collect();
+        let rows: String = findings.iter().map(|finding| finding.html_row(placed)).collect();
+        html.push_str(&format!(
+            "<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        ));
         if let Some(more) = self.0.findings().len().checked_sub(SHOWN).filter(|&more| more > 0) {
             html.push_str(&format!("<p>and {more} more</p>"));
         }
         html
+    }
+}
+
+const LEFT: &str = "style=\"text-align:left;vertical-align:top\"";
+
+impl Finding {
+    /// A row of the table; the relations of a longer proof are folded away.
+    fn html_row(&self, placed: bool) -> String {
+        let colour = if self.severity == "error" { "#b3261e" } else { "#8a6d00" };
+        let mut cells = vec![
+            format!("<span style=\"color:{colour}\">{}</span>", self.severity),
+            escape_markup(&self.kind).into_owned(),
+        ];
+        if placed {
+            cells.push(escape_markup(&self.place()).into_owned());
+        }
+        let mut message = escape_markup(&self.message).into_owned();
+        if self.chain.len() > 1 {
+            let step = |step: &Step| format!("<li>{}</li>", escape_markup(&step.text));
+            let steps: String = self.chain.iter().map(step).collect();
+            message.push_str(&format!("<details><summary>why</summary><ol>{steps}</ol></details>"));
+        }
+        cells.push(message);
+        let cells: String = cells.iter().map(|cell| format!("<td {LEFT}>{cell}</td>")).collect();
+        format!("<tr>{cells}</tr>")
     }
 }

@@ -43,6 +43,10 @@ fn checked(strength: graph::Strength) -> Result<Strength, Failure> {
 impl Strength {
     #[new]
     fn new(text: &str) -> Result<Strength, Failure> {
+        if text.trim().is_empty() {
+            let message = "an empty strength: write `hard`, `q=0.1`, `u=0.5` or `w=2`";
+            return Err(Failure::input(message));
+        }
         checked(graph::Strength::parse(text).map_err(Failure::Input)?)
     }
 

@@ -1,8 +1,7 @@
 //! The threads that engines run on.
 //!
 //! A pool of our own and not rayon's global one: its size can be changed, and a process that was forked
-//! (as data loaders do) gets a new pool, for threads do not survive a fork. Small blocks run on the
-//! calling thread: waking others takes longer.
+//! (as data loaders do) gets a new pool, for threads do not survive a fork.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,10 +30,15 @@ pub(crate) fn threads() -> usize {
 ///
 /// Answers do not depend on it.
 #[pyfunction]
-pub(crate) fn set_threads(count: Option<usize>) -> Result<(), Failure> {
-    if count == Some(0) {
-        return Err(Failure::input("0 threads: give 1 or more, or None for one for each core"));
-    }
+pub(crate) fn set_threads(count: Option<i64>) -> Result<(), Failure> {
+    let count = match count {
+        Some(count @ ..1) => {
+            let message = format!("{count} threads: give 1 or more, or None for one for each core");
+            return Err(Failure::Input(message));
+        }
+        Some(count) => usize::try_from(count).ok(),
+        None => None,
+    };
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     shared.count = count;
     shared.pool = None;
