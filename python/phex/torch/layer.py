@@ -1,0 +1,79 @@
+"""Logits to consistent probabilities, differentiably."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from phex._core import Graph
+from phex.errors import InputError
+from phex.model import Model
+from phex.torch.module import RelationModule, read_known
+from phex.torch.ops import marginals
+
+__all__ = ["RelationLayer"]
+
+
+class RelationLayer(RelationModule):
+    """From the logits of labels to their probabilities under the relations.
+
+    The gradient by the logits is the covariance of the labels times what comes back: two more passes, in
+    doubles. It needs an exact engine; `RelationLoss` trains through approximate ones too.
+
+    Args:
+        relations: The labels and their relations: a graph, a compiled model, or a `RelationLoss`, with
+            which it then shares engine and learned strengths.
+        method: `auto`, `exact`, or an engine by its name.
+        learn: Which strengths are learned, as in `RelationLoss`.
+        **options: Of the engine, as in `phex.Model`.
+
+    >>> import phex, torch
+    >>> from phex.torch import RelationLayer
+    >>> graph = phex.GraphBuilder().hierarchy("dog", "puppy").build()
+    >>> layer = RelationLayer(graph)
+    >>> logits = torch.zeros(1, 2, dtype=torch.float64, requires_grad=True)
+    >>> probabilities = layer(logits)  # Nothing, a dog, or a dog that is a puppy.
+    >>> probabilities.detach().numpy().round(3)
+    array([[0.667, 0.333]])
+    >>> probabilities[0, 0].backward()  # More of a puppy makes more of a dog.
+    >>> logits.grad.numpy().round(3)
+    array([[0.222, 0.111]])
+    """
+
+    def __init__(
+        self,
+        relations: Graph | Model | RelationModule,
+        method: str = "auto",
+        *,
+        learn: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(relations, method, learn, options)
+
+    def forward(self, logits: Tensor, evidence: Tensor | None = None) -> Tensor:
+        """The probability of each label.
+
+        Args:
+            logits: (…, labels), in the order of the graph.
+            evidence: What is known of labels: 1 or True on, 0 or False off, -1 or NaN unknown. Of the
+                shape of the logits, or of one that is broadcast to it, such as one row for all.
+
+        Returns:
+            Probabilities in the shape of the logits: float64 of float64, else float32.
+
+        Raises:
+            InputError: A logit is NaN or infinite, or no legal label set agrees with the evidence of a
+                row. Rows are counted over all dimensions but the last.
+        """
+        scores = self._scores(logits)
+        known = None
+        if evidence is not None:
+            if evidence.dim() > scores.dim() or evidence.shape[-1:] != scores.shape[-1:]:
+                raise InputError(
+                    f"the evidence has the shape {tuple(evidence.shape)}, "
+                    f"the logits have {tuple(scores.shape)}"
+                )
+            known = read_known(evidence).expand(scores.shape)
+        answer: Tensor = marginals(scores, known, self._costs(), self._key)
+        return answer

@@ -1,0 +1,335 @@
+"""The operators `phex::marginals` and `phex::relation_loss`, with their derivatives.
+
+Logits are (…, labels) in float32 or float64, `known` is int8 of the same shape. `relations` is a key of
+`phex.torch.relations`. No output shares memory with an input or with another output.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from phex._core import Engine, Gradients
+from phex._types import Float64, Known, Scores
+from phex.errors import InputError
+from phex.torch.relations import Relations, find
+
+__all__ = ["marginals", "relation_loss"]
+
+#: The largest step of a score by which a derivative is taken, as in `Engine.covariance_product`.
+_STEP = 3e-5
+#: Rows that are moved at a time, so that memory stays small.
+_CHUNK = 256
+#: Engines take no score beyond this.
+_LARGEST = 1e30
+_NAMED = 8
+
+_warned = False
+
+
+def _array(tensor: Tensor) -> Any:
+    """The numbers of a tensor: in place where it lies in the processor's memory, row after row."""
+    global _warned
+    if tensor.device.type != "cpu" and not _warned:
+        _warned = True
+        warnings.warn(
+            f"phex runs on the processor: tensors of {tensor.device.type} are copied there and back",
+            stacklevel=2,
+        )
+    return tensor.detach().cpu().contiguous().numpy()
+
+
+def _tensor(array: Any, like: Tensor) -> Tensor:
+    """Numbers as a tensor of the type and on the device of another."""
+    return torch.from_numpy(array).to(like)
+
+
+def _rows(tensor: Tensor) -> Any:
+    return _array(tensor).reshape(-1, tensor.shape[-1])
+
+
+def _engine(relations: Relations, strengths: Tensor | None) -> Engine:
+    return relations.engine(None if strengths is None else _array(strengths.to(torch.float64)))
+
+
+def _check_scores(scores: Scores, relations: Relations) -> None:
+    bad = ~(np.abs(scores) <= _LARGEST)
+    if bad.any():
+        row, label = (int(at) for at in np.argwhere(bad)[0])
+        raise InputError(
+            f"row {row}, `{relations.labels[label]}`: the logit is {scores[row, label]}, but has to be "
+            f"finite and within ±{_LARGEST:g}; has training diverged? Lower the learning rate, or clip"
+        )
+
+
+def _check_losses(found: Gradients, known: Known, relations: Relations, loss: str) -> None:
+    bad = np.flatnonzero(np.isposinf(found.losses))
+    if not len(bad):
+        return
+    row = int(bad[0])
+    states = ((label, known[row, at]) for at, label in enumerate(relations.labels))
+    said = [f"{label} {'on' if value else 'off'}" for label, value in states if value >= 0]
+    shown = ", ".join(said[:_NAMED]) + (f" and {len(said) - _NAMED} more" if len(said) > _NAMED else "")
+    other = ", or use loss='marginal'" if loss == "joint" else ""
+    raise InputError(
+        f"row {row} ({shown}) contradicts the hard relations of the graph; correct the targets, soften "
+        f"the relations, give the row the weight 0{other}"
+    )
+
+
+def _check_weights(weights: Float64) -> None:
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    if len(bad):
+        row = int(bad[0])
+        raise InputError(f"row {row}: the weight is {weights[row]}, but has to be finite and 0 or more")
+
+
+class _Once(torch.autograd.Function):
+    """Passes a first derivative on, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, derivative: Tensor, *inputs: Tensor) -> Tensor:
+        """The derivative as it is; it depends on the inputs, so autograd has to come back here."""
+        return derivative.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        """There is none."""
+        raise RuntimeError(
+            "phex has no second derivatives of relation layers and losses: "
+            "take gradients without create_graph=True, or detach them"
+        )
+
+
+def _once(derivative: Tensor | None, inputs: tuple[Tensor | None, ...]) -> Tensor | None:
+    if derivative is None or not torch.is_grad_enabled():
+        return derivative
+    anchors = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
+    passed: Tensor = _Once.apply(derivative, *anchors)
+    return passed
+
+
+@torch.library.custom_op(
+    "phex::marginals",
+    mutates_args=(),
+    schema="(Tensor logits, Tensor? known, Tensor? strengths, str relations) -> Tensor",
+)
+def marginals(logits: Tensor, known: Tensor | None, strengths: Tensor | None, relations: str) -> Tensor:
+    """The probability of each label, in the shape and type of the logits."""
+    compiled = find(relations)
+    scores = _rows(logits)
+    _check_scores(scores, compiled)
+    engine = _engine(compiled, strengths)
+    found = engine.marginals(scores, None if known is None else _rows(known))
+    return _tensor(found, logits).reshape(logits.shape)
+
+
+@marginals.register_fake
+def _(logits: Tensor, known: Tensor | None, strengths: Tensor | None, relations: str) -> Tensor:
+    return logits.new_empty(logits.shape)
+
+
+@torch.library.custom_op(
+    "phex::marginals_backward",
+    mutates_args=(),
+    schema="(Tensor gradient, Tensor logits, Tensor? known, Tensor? strengths, str relations, "
+    "bool by_strengths) -> (Tensor, Tensor)",
+)
+def _marginals_backward(
+    gradient: Tensor,
+    logits: Tensor,
+    known: Tensor | None,
+    strengths: Tensor | None,
+    relations: str,
+    by_strengths: bool,
+) -> tuple[Tensor, Tensor]:
+    """From the gradient by the marginals to those by the logits and, if asked for, the strengths."""
+    compiled = find(relations)
+    slopes, scores = _rows(gradient), _rows(logits)
+    if not np.isfinite(slopes).all():
+        row, label = (int(at) for at in np.argwhere(~np.isfinite(slopes))[0])
+        raise InputError(
+            f"row {row}: the gradient by the marginal of `{compiled.labels[label]}` is "
+            f"{slopes[row, label]}; keep a logarithm of marginals away from 0, or use RelationLoss, "
+            "which needs none"
+        )
+    evidence = None if known is None else _rows(known)
+    engine = _engine(compiled, strengths)
+    product = engine.covariance_product(scores, slopes, evidence)
+    by_logits = _tensor(product, logits).reshape(logits.shape)
+    if strengths is None or compiled.strengths is None or not by_strengths:
+        return by_logits, logits.new_empty(0)
+    by_costs = _marginals_by_costs(engine, scores, slopes, evidence)
+    return by_logits, _tensor(compiled.strengths.gradient(by_costs), strengths)
+
+
+@_marginals_backward.register_fake
+def _(
+    gradient: Tensor,
+    logits: Tensor,
+    known: Tensor | None,
+    strengths: Tensor | None,
+    relations: str,
+    by_strengths: bool,
+) -> tuple[Tensor, Tensor]:
+    slope = (
+        torch.empty_like(strengths) if strengths is not None and by_strengths else logits.new_empty(0)
+    )
+    return logits.new_empty(logits.shape), slope
+
+
+def _marginals_by_costs(engine: Engine, scores: Scores, slopes: Scores, known: Known | None) -> Float64:
+    """The gradient by the cost of each term: minus the change of its violations along the slopes."""
+    total = np.zeros(engine.terms)
+    for start in range(0, len(scores), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        slope = slopes[part].astype(np.float64)
+        most = np.abs(slope).max(axis=1, initial=0.0)
+        step = _STEP * slope / np.where(most == 0.0, 1.0, most)[:, np.newaxis]
+        evidence = None if known is None else known[part]
+        up, down = (
+            engine.run(scores[part] + sign * step, evidence, expectations=True).expectations
+            for sign in (1.0, -1.0)
+        )
+        if up is not None and down is not None:
+            total -= (most / (2.0 * _STEP)) @ (up - down)
+    return total
+
+
+def _marginals_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    logits, known, strengths, relations = inputs
+    ctx.save_for_backward(logits, known, strengths)
+    ctx.key = relations
+    # Keeps the engine while there is something to differentiate, whatever became of the module.
+    ctx.relations = find(relations)
+
+
+def _marginals_derivative(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+    logits, known, strengths = ctx.saved_tensors
+    wanted = bool(ctx.needs_input_grad[2])
+    with torch.no_grad():
+        by_logits, by_strengths = torch.ops.phex.marginals_backward(
+            gradient, logits, known, strengths, ctx.key, wanted
+        )
+    inputs = (gradient, logits, strengths)
+    return _once(by_logits, inputs), None, _once(by_strengths, inputs) if wanted else None, None
+
+
+marginals.register_autograd(_marginals_derivative, setup_context=_marginals_context)
+
+
+@torch.library.custom_op(
+    "phex::relation_loss",
+    mutates_args=(),
+    schema="(Tensor logits, Tensor known, Tensor? weights, Tensor? strengths, str relations, str loss, "
+    "bool total, bool by_strengths) -> (Tensor, Tensor, Tensor)",
+)
+def relation_loss(
+    logits: Tensor,
+    known: Tensor,
+    weights: Tensor | None,
+    strengths: Tensor | None,
+    relations: str,
+    loss: str,
+    total: bool,
+    by_strengths: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The weighted loss of each row, or their sum, with the gradients of the sum.
+
+    Gradients are kept for the way back and carry no gradient themselves. That by the strengths is
+    empty unless asked for; `phex::strengths_gradient` has it for losses of single rows.
+    """
+    compiled = find(relations)
+    scores, evidence = _rows(logits), _rows(known)
+    _check_scores(scores, compiled)
+    weight = None if weights is None else _array(weights.to(torch.float64)).reshape(-1)
+    if weight is not None:
+        _check_weights(weight)
+    engine = _engine(compiled, strengths)
+    found = engine.gradients(scores, evidence, weight, loss=loss, costs=by_strengths)
+    _check_losses(found, evidence, compiled, loss)
+    losses = found.losses if weight is None else found.losses * weight
+    value = _tensor(np.asarray(losses.sum()) if total else losses, logits)
+    by_logits = _tensor(found.logits, logits).reshape(logits.shape)
+    slope = logits.new_empty(0)
+    if strengths is not None and compiled.strengths is not None and found.costs is not None:
+        slope = _tensor(compiled.strengths.gradient(found.costs), strengths)
+    return value.reshape(() if total else logits.shape[:-1]), by_logits, slope
+
+
+@relation_loss.register_fake
+def _(
+    logits: Tensor,
+    known: Tensor,
+    weights: Tensor | None,
+    strengths: Tensor | None,
+    relations: str,
+    loss: str,
+    total: bool,
+    by_strengths: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    value = logits.new_empty(() if total else logits.shape[:-1])
+    slope = (
+        torch.empty_like(strengths) if strengths is not None and by_strengths else logits.new_empty(0)
+    )
+    return value, logits.new_empty(logits.shape), slope
+
+
+@torch.library.custom_op(
+    "phex::strengths_gradient",
+    mutates_args=(),
+    schema="(Tensor logits, Tensor known, Tensor weights, Tensor strengths, str relations, str loss) "
+    "-> Tensor",
+)
+def _strengths_gradient(
+    logits: Tensor, known: Tensor, weights: Tensor, strengths: Tensor, relations: str, loss: str
+) -> Tensor:
+    """The gradient by the strengths of a sum of losses with weights of either sign."""
+    compiled = find(relations)
+    weight = _array(weights.to(torch.float64)).reshape(-1)
+    engine = _engine(compiled, strengths)
+    found = engine.gradients(_rows(logits), _rows(known), weight, loss=loss, costs=True)
+    if compiled.strengths is None or found.costs is None:
+        raise InputError("these relations have no strengths to learn")
+    return _tensor(compiled.strengths.gradient(found.costs), strengths)
+
+
+@_strengths_gradient.register_fake
+def _(
+    logits: Tensor, known: Tensor, weights: Tensor, strengths: Tensor, relations: str, loss: str
+) -> Tensor:
+    return torch.empty_like(strengths)
+
+
+def _loss_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+    logits, known, weights, strengths, relations, loss, total, by_strengths = inputs
+    _, by_logits, slope = output
+    ctx.mark_non_differentiable(by_logits, slope)
+    ctx.save_for_backward(logits, known, weights, strengths, by_logits, slope)
+    ctx.key, ctx.loss, ctx.total, ctx.is_done = relations, loss, total, total and by_strengths
+    ctx.relations = find(relations)
+
+
+def _loss_derivative(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Any, ...]:
+    logits, known, weights, strengths, by_logits, slope = ctx.saved_tensors
+    inputs = (gradient, logits, strengths)
+    by_strengths = None
+    with torch.no_grad():
+        if ctx.needs_input_grad[3] and ctx.is_done:
+            by_strengths = slope * gradient.to(slope)
+        elif ctx.needs_input_grad[3]:
+            factor = gradient.expand(logits.shape[:-1])
+            if weights is not None:
+                factor = factor * weights.to(gradient)
+            by_strengths = torch.ops.phex.strengths_gradient(
+                logits, known, factor, strengths, ctx.key, ctx.loss
+            )
+        product = by_logits * (gradient if ctx.total else gradient.unsqueeze(-1))
+    return _once(product, inputs), None, None, _once(by_strengths, inputs), None, None, None, None
+
+
+relation_loss.register_autograd(_loss_derivative, setup_context=_loss_context)
