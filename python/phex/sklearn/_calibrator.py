@@ -1,0 +1,324 @@
+"""Consistent, calibrated probabilities of any classifier."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from phex._core import Graph
+from phex._types import Flags, Float64
+from phex.errors import InputError
+from phex.model import Model
+from phex.sklearn._answers import RelationAnswers, candidates
+from phex.sklearn._calibration import Search, calibrate
+from phex.sklearn._classifier import read_weights
+from phex.sklearn._hierarchy import Hierarchy
+from phex.sklearn._scores import answers_with_sets, read_logits
+from phex.sklearn._targets import Targets, read_relations, read_targets
+
+__all__ = ["RelationCalibrator"]
+
+
+def _with_one_of(graph: Graph, classes: list[int]) -> Graph:
+    """The graph where exactly one of the classes is on, if that can be said.
+
+    It cannot where a class lies above another, or is in a group already.
+    """
+    grouped = {label for members in graph.one_of.values() for label in members}
+    hierarchy, chosen = Hierarchy(graph), set(classes)
+    nested = any(at != label and at in chosen for label in classes for at in hierarchy.above(label))
+    names = [graph.labels[at] for at in classes]
+    if nested or grouped.intersection(names):
+        return graph
+    written = json.loads(graph.to_json())
+    name = "classes of the estimator"
+    written["one_of"] = [*written.get("one_of", []), {"name": name, "labels": names}]
+    return Graph.from_json(json.dumps(written))
+
+
+class RelationCalibrator(RelationAnswers):
+    """Makes what a classifier says consistent with relations, and calibrates it.
+
+    The scores of the classifier, divided by a temperature, become logits of the labels of the graph, and
+    exact inference turns them into a probability for every label. The temperature, biases of labels, and
+    the strengths of soft relations if asked for, are those that make what is known of calibration rows
+    most likely.
+
+    An estimator that is trained already is given as `FrozenEstimator(estimator)`; all rows of `fit` then
+    calibrate, and `y` may know less than the estimator tells apart (see `RelationClassifier` for what it
+    may be). Any other is cloned and trained: the scores that calibrate are those of rows that were left
+    out (`cv`), and the estimator that answers is trained on all rows. It is trained on the rows whose
+    label is a class, or on a table without unknown entries; the other rows only calibrate.
+
+    How scores become logits:
+
+    - One label a row: the logarithm of `predict_proba`, or else `decision_function`. A class counts as
+      the label of that name. The classifier says that exactly one of its classes is on; `one_of` adds
+      this to the graph. Where a class settles all other labels (in a tree whose siblings exclude each
+      other, say), the probabilities of the classifier come back unchanged at temperature 1, and those of
+      inner labels are sums of them.
+    - Sets of labels: the log-odds of `predict_proba` (lists of arrays, as trees return them, too), or
+      else `decision_function`. Outputs are the labels of the graph in order, or `labels`.
+    - Labels of which the classifier says nothing have the score 0: even odds before relations speak.
+
+    Args:
+        estimator: A classifier with `predict_proba` or `decision_function`.
+        relations: A `phex.Graph`, or the path of one. None: that exactly one class is on, or for sets
+            nothing; what is left is temperature scaling.
+        labels: The names of the estimator's outputs, where it answers with sets of other labels than
+            those of the graph, or in another order.
+        temperature: What scores are divided by; `fit` searches for it.
+        bias: Whether each label has a bias that is searched for, held to 0 by a normal prior of
+            deviation 1. Scores of sets say the same thing several times (a husky is a dog is a pet), and
+            relations add them up; biases take back what is said too often. `auto`: for sets, if the
+            temperature is searched for.
+        strength: The strength of all relations: `hard`, `u=0.5` and so on; a list, of which the most
+            likely is taken; `tune`, a factor on the costs of soft hierarchy and one on those of soft
+            exclusion, by gradient. None: as in the graph.
+        one_of: Whether exactly one class of an estimator that answers with one label is on. It is not
+            said where a class lies above another, or is in a one-of group of the graph.
+        floor: The least probability that is taken from `predict_proba`, and the least distance from 1.
+        loss: `joint` or `marginal`: which likelihood of the labels that are known.
+        cv: How many parts, or a splitter of scikit-learn, for an estimator that is not frozen.
+        unlisted: As of `RelationClassifier`.
+        classes: As of `RelationClassifier`; None: the classes of the estimator.
+        decide: As of `RelationClassifier`.
+        threshold: As of `RelationClassifier`.
+
+    Attributes:
+        estimator_: The classifier that answers.
+        temperature_: What its scores are divided by.
+        bias_: What is then added for each label.
+        graph_: The relations, with strengths that were found.
+        model_: The same, compiled.
+        calibration_loss_: The mean loss of the rows that calibrated, and what the prior of biases adds;
+            of the training rows where there was nothing to search for.
+        classes_: The labels of the columns of `predict_proba`.
+        labels_: All labels, in the order of the graph; the columns of `predict_marginals`.
+        multilabel_: Whether `y` had sets of labels.
+
+    >>> import numpy as np, phex
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from phex.sklearn import RelationCalibrator
+    >>> graph = phex.GraphBuilder().hierarchy("pet", ["dog", "cat"]).hierarchy("wild", "fox").build()
+    >>> X = np.random.default_rng(0).normal(size=(90, 2))
+    >>> y = np.array(["dog", "cat", "fox"])[(X @ [[1, 0, -1], [0, 1, -1]]).argmax(axis=1)]
+    >>> calibrated = RelationCalibrator(LogisticRegression(), graph).fit(X, y)
+    >>> p = dict(zip(calibrated.labels_, calibrated.predict_marginals(X).T))
+    >>> np.allclose(p["dog"] + p["cat"] + p["fox"], 1.0)
+    True
+    >>> bool((p["pet"] >= p["dog"] + p["cat"] - 1e-9).all())
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        relations: Graph | str | PathLike[str] | None = None,
+        *,
+        labels: Any = None,
+        temperature: float | str = "fit",
+        bias: bool | str = "auto",
+        strength: Any = None,
+        one_of: bool = True,
+        floor: float = 1e-6,
+        loss: str = "joint",
+        cv: Any = 5,
+        unlisted: str = "auto",
+        classes: Any = None,
+        decide: str = "auto",
+        threshold: float = 0.5,
+    ) -> None:
+        self.estimator = estimator
+        self.relations = relations
+        self.labels = labels
+        self.temperature = temperature
+        self.bias = bias
+        self.strength = strength
+        self.one_of = one_of
+        self.floor = floor
+        self.loss = loss
+        self.cv = cv
+        self.unlisted = unlisted
+        self.classes = classes
+        self.decide = decide
+        self.threshold = threshold
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        if inner.classifier_tags is not None:
+            tags.classifier_tags = inner.classifier_tags
+        tags.no_validation = inner.no_validation
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Trains the estimator, unless it is frozen, and calibrates.
+
+        Args:
+            X: What the estimator takes.
+            y: What is known of the labels of each row.
+            sample_weight: How much each row counts, in calibration, and in training if the estimator
+                takes it.
+
+        Raises:
+            InputError: The estimator, `y` or a parameter cannot be used, or hard relations forbid a row.
+        """
+        self._check_decision()
+        if not 0.0 < self.floor < 0.5:
+            raise InputError(f"floor is {self.floor}, and has to lie between 0 and 0.5")
+        temperature = self._temperature()
+        X, y = indexable(X, y)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        seen = getattr(self.estimator, "classes_", None) if frozen and self.relations is None else None
+        targets = read_targets(y, read_relations(self.relations), self.unlisted, seen)
+        self._column_of = {value: at for at, value in enumerate(targets.values.tolist())}
+        weights = read_weights(sample_weight, len(targets.known))
+        if frozen:
+            self.estimator_ = self.estimator
+            self._scores_sets = answers_with_sets(self.estimator_, _safe_indexing(X, [0]))
+            self._find_columns(targets.graph, getattr(self.estimator_, "classes_", None))
+            logits = self._logits(self.estimator_, X)
+        else:
+            logits = self._cross_fit(X, targets, weights, temperature)
+        graph, chosen = targets.graph, None
+        if not self._scores_sets:
+            chosen = [self._column_of[value] for value in np.asarray(self.estimator_.classes_).tolist()]
+            graph = _with_one_of(graph, chosen) if self.one_of else graph
+        self._set_labels(targets, chosen)
+        search = Search(
+            logits,
+            targets.known,
+            np.ones(len(logits)) if weights is None else weights,
+            self.loss,
+            temperature,
+            self._is_biased(),
+        )
+        found = calibrate(graph, search, self.strength)
+        self.graph_, self.temperature_, self.bias_, self.calibration_loss_ = found
+        self.model_ = Model(self.graph_)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _temperature(self) -> float | None:
+        if isinstance(self.temperature, str):
+            if self.temperature != "fit":
+                raise InputError(f"temperature is {self.temperature!r}; it has to be 'fit' or a number")
+            return None
+        if not (self.temperature > 0 and np.isfinite(self.temperature)):
+            raise InputError(f"temperature is {self.temperature}, and has to be above 0")
+        return float(self.temperature)
+
+    def _is_biased(self) -> bool:
+        if self.bias != "auto":
+            return bool(self.bias)
+        return self._scores_sets and self.temperature == "fit"
+
+    def _find_columns(self, graph: Graph, classes: Any) -> None:
+        """Which label each score is of, and which labels cannot be on where no score says so."""
+        self._width = len(graph)
+        self._least: list[int] = []
+        if self._scores_sets:
+            names = list(graph.labels if self.labels is None else self.labels)
+            place = {label: at for at, label in enumerate(graph.labels)}
+            unknown = [name for name in names if name not in place]
+            if unknown:
+                raise InputError(f"labels: `{unknown[0]}` is no label of the graph")
+            self._outputs = [place[name] for name in names]
+            return
+        values = np.asarray(classes).tolist()
+        unknown = [value for value in values if value not in self._column_of]
+        if unknown:
+            raise InputError(
+                f"the estimator has the class {unknown[0]!r}, which is no label of the graph"
+            )
+        self._outputs = [self._column_of[value] for value in values]
+        names = [graph.labels[at] for at in self._outputs]
+        least = set(self._outputs)
+        for members in graph.one_of.values():
+            if set(members).intersection(names):
+                least.update(graph.index(label) for label in members)
+        self._least = sorted(least)
+
+    def _logits(self, estimator: Any, X: Any) -> Float64:
+        """The scores of a fitted estimator in the places of their labels."""
+        scores = read_logits(estimator, X, self._scores_sets, self.floor)
+        columns = self._outputs
+        if scores.classes is not None:
+            columns = [self._column_of[value] for value in scores.classes.tolist()]
+        if scores.logits.ndim != 2 or scores.logits.shape[1] != len(columns):
+            raise InputError(
+                f"the scores of the estimator have the shape {scores.logits.shape}, and there are "
+                f"{len(columns)} labels; say by `labels` which they are"
+            )
+        logits = np.zeros((len(scores.logits), self._width))
+        logits[:, self._least] = scores.least
+        logits[:, columns] = scores.logits
+        return logits
+
+    def _cross_fit(
+        self, X: Any, targets: Targets, weights: Float64 | None, temperature: float | None
+    ) -> Float64:
+        """Trains the estimator on all rows, and scores each row by one that has not seen it."""
+        known, given = targets.known, targets.given
+        self._scores_sets = given is None
+        rows = np.arange(len(known))
+        if given is None:
+            self._find_columns(targets.graph, None)
+            y = known[:, self._outputs].astype(np.int_)
+            if (y < 0).any():
+                row = int(np.flatnonzero((y < 0).any(axis=1))[0])
+                raise InputError(
+                    f"row {row} has unknown labels, on which the estimator cannot be trained; train it "
+                    "on other data, and give FrozenEstimator(estimator)"
+                )
+            usable = np.ones(len(y), dtype=np.bool_)
+        else:
+            y = targets.values[given]
+            usable = np.isin(given, candidates(targets.graph, self.classes, given))
+            if not usable.any():
+                raise InputError("no row has a label that is one of the classes; see `classes`")
+            self._find_columns(targets.graph, np.unique(y[usable]))
+        takes_weights = weights is not None and has_fit_parameter(self.estimator, "sample_weight")
+
+        def train(some: NDArray[np.intp]) -> Any:
+            some = some[usable[some]]
+            more = {"sample_weight": weights[some]} if weights is not None and takes_weights else {}
+            return clone(self.estimator).fit(_safe_indexing(X, some), y[some], **more)
+
+        self.estimator_ = train(rows)
+        strengths = isinstance(self.strength, (list, tuple)) or self.strength == "tune"
+        if temperature is not None and not self._is_biased() and not strengths:
+            return self._logits(self.estimator_, X)
+        logits = np.empty((len(rows), self._width))
+        for some, others in check_cv(self.cv, y, classifier=given is not None).split(rows, y):
+            logits[others] = self._logits(train(some), _safe_indexing(X, others))
+        return logits
+
+    def _calibrated(self, X: Any) -> Float64:
+        check_is_fitted(self)
+        logits: Float64 = self._logits(self.estimator_, X) / self.temperature_ + self.bias_
+        return logits
+
+    def predict_marginals(self, X: Any) -> Float64:
+        """The probability of each label of the graph: rows × `labels_`. They do not sum to one."""
+        logits = self._calibrated(X)
+        answer: Float64 = self.model_.marginals(logits)
+        return answer
+
+    def _consistent(self, X: Any) -> Flags:
+        logits = self._calibrated(X)
+        answer: Flags = self.model_.map(logits)
+        return answer

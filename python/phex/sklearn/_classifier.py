@@ -1,0 +1,324 @@
+"""A classifier that is trained through the relations of its labels."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from phex._core import Graph, Head
+from phex._types import Flags, Float32, Float64
+from phex.errors import EngineError, InputError, PhexError
+from phex.model import Model
+from phex.sklearn import _bundle
+from phex.sklearn._answers import RelationAnswers
+from phex.sklearn._settings import configuration
+from phex.sklearn._targets import Targets, read_relations, read_targets
+
+__all__ = ["RelationClassifier"]
+
+OPERATIONS = 1e7
+"""What an exact engine may take a row in training: beyond it heads are trained through another."""
+
+
+def read_weights(sample_weight: ArrayLike | None, rows: int) -> Float64 | None:
+    """A weight for each row: finite, not negative, not all zero."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(rows, float(weights))
+    if weights.shape != (rows,):
+        raise InputError(f"sample_weight has the shape {weights.shape}, and there are {rows} rows")
+    bad = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    if len(bad):
+        raise InputError(f"sample_weight, row {bad[0]}: {weights[bad[0]]} is not a number of 0 or more")
+    if not weights.any():
+        raise InputError("sample_weight is zero in every row")
+    return weights
+
+
+class RelationClassifier(RelationAnswers):
+    """A linear classifier, or a small network, that is trained through the relations of its labels.
+
+    `y` may be
+
+    - a label a row: names of labels of the graph, as exact as somebody knew them. `dog` in the row of a
+      husky trains all that lies below it. What a row says of the labels that it does not name follows
+      from the relations: everything above is on, everything that excludes it is off, the rest is
+      unknown (`unlisted="off"` takes it as off). Where the graph excludes nothing, no label is ever
+      known to be off, and `unlisted="off"` or a table is needed.
+    - a table, rows × labels: 1 on, 0 off, -1 or NaN unknown; its columns are those of `graph.labels` in
+      order, or those of a data frame by name. In cross-validation use -1, for scikit-learn
+      refuses NaN in y.
+    - a list of names a row; labels not named are off, unless `unlisted="unknown"`. Scikit-learn's
+      cross-validation refuses lists: `label_matrix` makes a table of them.
+
+    Features are numbers; they are standardised, in float32, and missing ones (NaN) stand at their mean.
+    The same `random_state` gives the same bits. A run looks for Ctrl-C.
+
+    Args:
+        relations: A `phex.Graph`, or the path of one. None: of a label a row, that exactly one is on (a
+            softmax), for any kind of label; of a table, that labels have nothing to do with each other.
+        hidden: The width of each hidden layer; none is a linear classifier.
+        dropout: The part of hidden values that is left out at random in training.
+        input_dropout: The part of features that is left out at random in training.
+        norm: Normalisation of hidden layers: None, `batch` or `layer`.
+        prior: Whether biases start at the frequencies of the labels.
+        loss: `joint` (minus the log-probability of all that is known of a row at once) or `marginal`
+            (the sum over its labels). Only the latter takes rows that contradict hard relations.
+        epochs: How often training goes over the rows.
+        learning_rate: The size of a step (AdamW); `auto` is 0.03, or 0.003 with hidden layers.
+        weight_decay: Decay of weights a step, times the learning rate.
+        schedule: How the learning rate changes: `cosine` or `linear` (up over a tenth of the steps, then
+            down to zero) or `constant`.
+        batch_size: Rows of a step; `auto` is a twentieth of the rows, but 8 at least and 64 at most.
+        strength: The strength of all relations in training and after it: `hard`, `u=0.5`, `q=0.1`,
+            `w=2`, or `scale=2` on the costs given. None: as in the graph.
+        learn_strengths: Whether soft strengths are learned: None, `scale` (one factor), `kind` (one for
+            hierarchy, one for exclusion) or `relation` (each).
+        warm_up: Epochs that go first, on the rows of which a leaf is known.
+        validation_fraction: The part of the rows that is held out to choose the epoch that is kept.
+        metric: What chooses it: `loss`, `accuracy` or `au-prc`.
+        patience: Training ends when so many epochs did not improve it; 0 never.
+        class_weight: None, `balanced` (rows count by how rare their most specific label is) or a
+            dictionary from labels to weights, 1 where there is none.
+        unlisted: What a row says of labels that it does not name: `unknown`, or `off` (and everything
+            above the named ones is on); `auto` is `unknown` for a label a row, `off` for lists.
+        classes: Among which labels `predict` chooses one, and whose probabilities `predict_proba` gives,
+            for a label a row: `leaves`, `all`, the name of a one-of group, or a list of labels. None:
+            the one-of group that has all labels of `y`, else the leaves.
+        decide: How `predict` decides. For a label a row: `best` (the most probable class) or `back-off`
+            (the most specific label whose probability reaches `threshold`, else the best; `classes_` are
+            then all labels). For sets: `threshold` (labels whose probability reaches it), `best` or
+            `back-off` with all above it, or `consistent` (the most probable set that the relations
+            allow). `auto` is `best` and `threshold`.
+        threshold: The probability that a label has to reach.
+        settings: Anything else of a run, nested as in the `config.json` of a model; it wins. For example
+            `{"optimiser": {"average": 0.999}}`.
+        random_state: The seed of everything random.
+        verbose: Whether to print a line an epoch.
+
+    Attributes:
+        classes_: The labels of the columns of `predict_proba`: sorted for a label a row (what `predict`
+            answers with), in the order of the table for sets.
+        labels_: All labels, in the order of the graph; the columns of `predict_marginals`.
+        graph_: The relations, with the strengths of the last stage or those learned.
+        head_: What was trained.
+        model_: The compiled relations, which answer for the logits of `decision_logits`.
+        multilabel_: Whether `y` had sets of labels.
+        history_: What became of each epoch.
+        n_features_in_: How many features there are.
+        feature_names_in_: Their names, where `X` had them.
+
+    >>> import phex
+    >>> from phex.sklearn import RelationClassifier
+    >>> builder = phex.GraphBuilder().hierarchy("pet", ["dog", "cat"])
+    >>> graph = builder.hierarchy("dog", ["husky", "poodle"]).exclude("siblings").build()
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1], [0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> y = ["husky", "poodle", "cat", "cat", "dog", "dog", "pet", "cat"]
+    >>> classifier = RelationClassifier(graph, epochs=200, random_state=0).fit(X, y)
+    >>> classifier.predict(X[:4])
+    array(['husky', 'poodle', 'cat', 'cat'], dtype='<U6')
+    >>> classifier.classes_
+    array(['cat', 'husky', 'poodle'], dtype='<U6')
+    >>> marginals = classifier.predict_marginals(X)
+    >>> marginals.shape
+    (8, 5)
+    >>> pet, dog, cat = (marginals[:, graph.index(label)] for label in ("pet", "dog", "cat"))
+    >>> bool((dog + cat <= pet + 1e-9).all())
+    True
+    """
+
+    def __init__(
+        self,
+        relations: Graph | str | PathLike[str] | None = None,
+        *,
+        hidden: Sequence[int] = (),
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        norm: str | None = None,
+        prior: bool = True,
+        loss: str = "joint",
+        epochs: int = 50,
+        learning_rate: float | str = "auto",
+        weight_decay: float = 0.01,
+        schedule: str = "cosine",
+        batch_size: int | str = "auto",
+        strength: Any = None,
+        learn_strengths: str | None = None,
+        warm_up: int = 0,
+        validation_fraction: float = 0.0,
+        metric: str = "loss",
+        patience: int = 0,
+        class_weight: Any = None,
+        unlisted: str = "auto",
+        classes: Any = None,
+        decide: str = "auto",
+        threshold: float = 0.5,
+        settings: dict[str, Any] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.relations = relations
+        self.hidden = hidden
+        self.dropout = dropout
+        self.input_dropout = input_dropout
+        self.norm = norm
+        self.prior = prior
+        self.loss = loss
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.batch_size = batch_size
+        self.strength = strength
+        self.learn_strengths = learn_strengths
+        self.warm_up = warm_up
+        self.validation_fraction = validation_fraction
+        self.metric = metric
+        self.patience = patience
+        self.class_weight = class_weight
+        self.unlisted = unlisted
+        self.classes = classes
+        self.decide = decide
+        self.threshold = threshold
+        self.settings = settings
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Trains.
+
+        Args:
+            X: Rows × features.
+            y: What is known of the labels of each row; see the class.
+            sample_weight: How much each row counts: only ratios matter, and a row of weight 0 is
+                as good as not there.
+
+        Raises:
+            TrainingError: A row contradicts hard relations, or a setting is out of range.
+            InputError: `y` or a parameter cannot be used.
+        """
+        self._check_decision()
+        features = self._read(X, reset=True)
+        targets = read_targets(y, read_relations(self.relations), self.unlisted)
+        check_consistent_length(features, targets.known)
+        weights = read_weights(sample_weight, len(features))
+        graph = targets.graph
+        if not ((targets.known == 0).any() or graph.exclusions or graph.one_of or graph.rule):
+            warnings.warn(
+                "neither y nor the relations say of any row that a label is off, so all labels will "
+                "come out as on; give exclusions, or unlisted='off'",
+                stacklevel=2,
+            )
+        self._set_labels(targets)
+        self._take(self._train(features, targets, weights))
+        return self
+
+    def _train(self, features: Float32, targets: Targets, weights: Float64 | None) -> Head:
+        known = targets.known
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        names = dict(zip(targets.values.tolist(), targets.graph.labels, strict=True))
+        if weights is not None:
+            kept = weights > 0
+            features, known, weights = features[kept], known[kept], weights[kept]
+            weights = weights / weights.mean()
+        config = configuration(self.get_params(deep=False), len(features), names, int(seed))
+        try:
+            return Head.train(targets.graph, features, known, json.dumps(config), weights, self._watch())
+        except PhexError as error:
+            if weights is not None and len(features) < len(targets.known):
+                error.add_note("rows are counted without those of weight 0")
+            raise
+
+    def _watch(self) -> Callable[[str], None] | None:
+        if not self.verbose:
+            return None
+
+        def report(text: str) -> None:
+            record = json.loads(text)
+            times = ("stage", "epoch", "seconds", "profile")
+            numbers = ", ".join(f"{key} {record[key]}" for key in record if key not in times)
+            print(f"{record['stage']}, epoch {record['epoch']}: {numbers}")
+
+        return report
+
+    def _take(self, head: Head) -> None:
+        """What follows from a head."""
+        self.head_ = head
+        self.graph_ = head.graph
+        self.history_: list[dict[str, Any]] = json.loads(head.history)
+        self.n_iter_ = len(self.history_)
+        try:
+            self.model_ = Model(self.graph_, "exact", operations=OPERATIONS)
+        except EngineError:
+            self.model_ = Model(self.graph_)
+
+    def _read(self, X: Any, reset: bool) -> Float32:
+        least = 2 if reset else 1
+        read: NDArray[Any] = validate_data(
+            self,
+            X,
+            dtype=np.float32,
+            order="C",
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=least,
+            reset=reset,
+        )
+        return read
+
+    def decision_logits(self, X: Any) -> Float32:
+        """What the head says of each label before the relations: the logits of `model_`."""
+        check_is_fitted(self)
+        return self.head_.logits(self._read(X, reset=False))
+
+    def predict_marginals(self, X: Any) -> Float64:
+        """The probability of each label of the graph: rows × `labels_`.
+
+        They agree with the relations: under hard ones a label is never more probable than one above it.
+        They do not sum to one. Where no exact engine takes the graph, they come from the one that the
+        head was trained through.
+        """
+        check_is_fitted(self)
+        features = self._read(X, reset=False)
+        if not self.model_.plan.exact:
+            return self.head_.probabilities(features).astype(np.float64)
+        answer: Float64 = self.model_.marginals(self.head_.logits(features).astype(np.float64))
+        return answer
+
+    def _consistent(self, X: Any) -> Flags:
+        answer: Flags = self.model_.map(self.decision_logits(X))
+        return answer
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Writes a model that `phex predict`, `phex eval` and `RelationClassifier.load` read.
+
+        Its columns are `feature_names_in_`, or `f0`, `f1` and so on, as those of an npy file are.
+        """
+        check_is_fitted(self)
+        _bundle.write(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> Self:
+        """Reads what `save` wrote, or `phex train`.
+
+        A model of `phex train` answers with sets of labels, and takes its features as numbers in the
+        order of `feature_names_in_`, categories as one column each.
+        """
+        classifier = cls()
+        _bundle.read(classifier, folder)
+        return classifier

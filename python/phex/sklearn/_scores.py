@@ -1,0 +1,82 @@
+"""From what a classifier answers to logits of the labels of a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phex._types import Float64
+from phex.errors import InputError
+
+__all__ = ["Scores", "answers_with_sets", "read_logits"]
+
+
+def answers_with_sets(estimator: Any, X: Any) -> bool:
+    """Whether a fitted classifier answers with a set of labels a row, not with one label."""
+    return np.asarray(estimator.predict(X)).ndim == 2
+
+
+def _log_odds(p: NDArray[Any], floor: float) -> Float64:
+    p = np.clip(p.astype(np.float64), floor, 1.0 - floor)
+    odds: Float64 = np.log(p) - np.log1p(-p)
+    return odds
+
+
+def _on(p: NDArray[Any], classes: Any) -> NDArray[Any]:
+    """The probability of 1 of one output among several, of which not every value need have been seen."""
+    at = np.flatnonzero(np.asarray(classes) == 1)
+    return p[:, at[0]] if len(at) else np.zeros(len(p), dtype=p.dtype)
+
+
+class Scores:
+    """What a classifier says: logits, and of which labels."""
+
+    def __init__(self, logits: Float64, classes: NDArray[Any] | None, least: float) -> None:
+        self.logits = logits
+        self.classes = classes
+        """The class of each column; None where the columns are outputs of their own."""
+        self.least = least
+        """The score of a class of which the classifier has never heard."""
+
+
+def _probabilities(estimator: Any, X: Any) -> Any | None:
+    """What `predict_proba` says; None where only `decision_function` answers."""
+    if not hasattr(estimator, "predict_proba"):
+        return None
+    try:
+        return estimator.predict_proba(X)
+    except AttributeError:
+        # One-vs-rest has the method where a label that never varies is its first.
+        if hasattr(estimator, "decision_function"):
+            return None
+        raise
+
+
+def read_logits(estimator: Any, X: Any, sets: bool, floor: float) -> Scores:
+    """The logits of a fitted classifier.
+
+    Of one label a row, the logarithms of its probabilities: where exactly one of the classes is on, the
+    softmax of these gives the same probabilities again. Of sets, log-odds. A classifier without
+    `predict_proba` is taken at its `decision_function`. No probability is nearer to 0 or 1 than `floor`:
+    what a classifier is certain of and gets wrong must not cost infinitely much.
+    """
+    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
+        kind = type(estimator).__name__
+        raise InputError(f"{kind} has neither predict_proba nor decision_function")
+    p = _probabilities(estimator, X)
+    least = float(np.log(floor))
+    if sets and isinstance(p, list):
+        columns = [_on(np.asarray(one), seen) for one, seen in zip(p, estimator.classes_, strict=True)]
+        return Scores(_log_odds(np.column_stack(columns), floor), None, least)
+    if sets and p is not None:
+        return Scores(_log_odds(np.asarray(p), floor), None, least)
+    classes = None if sets else np.asarray(estimator.classes_)
+    if p is not None:
+        logits = np.log(np.maximum(np.asarray(p, dtype=np.float64), floor))
+        return Scores(logits, classes, least)
+    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    if scores.ndim == 1 and not sets:
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    return Scores(scores, classes, least)
