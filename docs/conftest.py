@@ -1,0 +1,53 @@
+"""`pytest docs` runs the Python of the tutorials and of the guide, each page in a folder of its own.
+
+With `PHEX_DOCS_PICTURES=1` the pictures that pages draw are copied to docs/pictures.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sybil import Sybil
+from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
+
+DOCS = Path(__file__).parent
+DATA = Path(os.environ.get("PHEX_DATA", DOCS.parent.parent / "shared" / "data"))
+
+
+def lacks(*packages: str) -> bool:
+    """For comments of pages that skip what cannot run here."""
+    return any(importlib.util.find_spec(package) is None for package in packages)
+
+
+def enter(namespace: dict[str, Any]) -> None:
+    """Before the first example of a page."""
+    folder = tempfile.TemporaryDirectory()
+    namespace.update(_folder=folder, _back=Path.cwd(), lacks=lacks, DATA=DATA)
+    os.environ["PHEX_DATA"] = str(DATA)
+    os.environ["MPLBACKEND"] = "agg"
+    os.chdir(folder.name)
+
+
+def leave(namespace: dict[str, Any]) -> None:
+    """After the last one."""
+    os.chdir(namespace["_back"])
+    for file in Path(namespace["_folder"].name).iterdir():
+        if os.environ.get("PHEX_DOCS_PICTURES") and file.suffix in (".svg", ".png"):
+            shutil.copy(file, DOCS / "pictures")
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+    namespace["_folder"].cleanup()
+
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    patterns=["tutorials/*.md", "python.md"],
+    setup=enter,
+    teardown=leave,
+).pytest()
