@@ -10,6 +10,7 @@ mod graph;
 mod hmc;
 mod infer;
 mod machine;
+mod overhead;
 mod peers;
 mod random;
 mod table;
@@ -37,6 +38,8 @@ enum Command {
     Hmc(hmc::HmcCommand),
     /// Exact engines on ImageNet's labels, zero-shot graphs and growing trees
     Infer(infer::InferCommand),
+    /// One call on a block of rows, for comparison with the same call from Python
+    Overhead(overhead::OverheadCommand),
     /// Gibbs sampling on ImageNet's labels: time a spin update, error of marginals
     Gibbs(gibbs::GibbsCommand),
     /// Loopy belief propagation and Gibbs sampling beside numpy, torch, PGMax and dwave-samplers
@@ -53,6 +56,7 @@ fn main() -> anyhow::Result<()> {
         Command::Approx(command) => approx::run(&command),
         Command::Graph(command) => graph::run(&command),
         Command::Hmc(command) => hmc::run(&command),
+        Command::Overhead(command) => overhead::run(&command),
         Command::Infer(command) => infer::run(&command),
         Command::Gibbs(command) => gibbs::run(&command),
         Command::Peers(command) => peers::run(&command),
