@@ -3,13 +3,15 @@ CARGO ?= cargo
 TOOLS := target/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
-PYTHON := .venv-test/bin/python
+PYTHON_BIN := .venv-test/bin
+PYTHON := $(PYTHON_BIN)/python
 PYTHON_STAMP := .venv-test/stamp
-PYTHON_NEEDS := crates/phex-io/tests/python/requirements.txt
+PYTHON_NEEDS := python/tests/requirements.txt
+PYTHON_CODE := python docs bench/python examples/python
 
-.PHONY: test fmt clippy doc deny unit demo bench peers peers-check schema clean
+.PHONY: test fmt clippy doc deny unit python docs wheel demo bench peers peers-check schema clean
 
-test: fmt clippy doc unit deny
+test: fmt clippy doc unit deny python docs
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -28,6 +30,23 @@ $(PYTHON_STAMP): $(PYTHON_NEEDS)
 	python3 -m venv .venv-test
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement $(PYTHON_NEEDS)
 	touch $@
+
+# The Python package: built, linted, typed, its stubs compared with what was built, tested.
+python: $(PYTHON_STAMP)
+	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
+	$(PYTHON_BIN)/ruff format --check --quiet $(PYTHON_CODE)
+	$(PYTHON_BIN)/ruff check --quiet $(PYTHON_CODE)
+	$(PYTHON_BIN)/mypy
+	$(PYTHON) -m mypy.stubtest phex._core
+	$(PYTHON) -m pytest
+
+# The documentation site, in docs/_build/html. Needs the package built by `make python`.
+docs: $(PYTHON_STAMP)
+	$(PYTHON_BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+# A wheel for any Linux of this processor with Python 3.11 or newer, in dist/.
+wheel: $(PYTHON_STAMP)
+	$(PYTHON_BIN)/maturin build --release --locked --out dist
 
 # Licences, sources and bans; installs the tool once, into target/.
 deny: $(DENY)
