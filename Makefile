@@ -7,9 +7,9 @@ PYTHON_BIN := .venv-test/bin
 PYTHON := $(PYTHON_BIN)/python
 PYTHON_STAMP := .venv-test/stamp
 PYTHON_NEEDS := python/tests/requirements.txt
-PYTHON_CODE := python docs bench/python examples/python
+PYTHON_CODE := conftest.py python docs bench/python examples/python
 
-.PHONY: test fmt clippy doc deny unit python docs wheel demo bench peers peers-check schema clean
+.PHONY: test fmt clippy doc deny unit python docs wheel demo bench bench-python peers peers-check schema clean
 
 test: fmt clippy doc unit deny python docs
 
@@ -65,6 +65,7 @@ bench:
 VENVS ?= .
 PEERS_VENV ?= $(VENVS)/.venv-peers
 PGMAX_VENV ?= $(VENVS)/.venv-pgmax
+PGMPY_VENV ?= $(VENVS)/.venv-pgmpy
 
 peers: $(PEERS_VENV)/stamp $(PGMAX_VENV)/stamp
 
@@ -77,6 +78,18 @@ $(PGMAX_VENV)/stamp: bench/peers/requirements-pgmax.txt
 	python3 -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --no-deps -r $<
 	touch $@
+
+$(PGMPY_VENV)/stamp: bench/python/requirements-pgmpy.txt
+	python3 -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet -r $<
+	touch $@
+
+# The Python package beside pgmpy, PGMax and PyTorch, and what a call costs more than from Rust.
+bench-python: peers $(PGMPY_VENV)/stamp $(PYTHON_STAMP)
+	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
+	$(CARGO) build --release --locked -p phex-bench
+	$(PYTHON) bench/python/peers.py --peers-venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV) \
+	  --pgmpy-venv $(PGMPY_VENV) --out bench/results/python.json $(ARGS)
 
 peers-check: peers
 	$(PEERS_VENV)/bin/python bench/peers/check_peers.py --venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV)

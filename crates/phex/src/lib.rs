@@ -33,8 +33,3 @@ pub mod model;
 pub mod testkit;
 
 pub use error::Error;
-
-/// The code of the README runs as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -1,4 +1,4 @@
-"""`pytest docs` runs the Python of the tutorials and of the guide, each page in a folder of its own.
+"""The Python of the README, the guide and the tutorials runs as tests, each page in a folder of its own.
 
 With `PHEX_DOCS_PICTURES=1` the pictures that pages draw are copied to docs/pictures.
 """
@@ -16,8 +16,8 @@ from typing import Any
 from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
 
-DOCS = Path(__file__).parent
-DATA = Path(os.environ.get("PHEX_DATA", DOCS.parent.parent / "shared" / "data"))
+ROOT = Path(__file__).parent
+DATA = Path(os.environ.get("PHEX_DATA", ROOT.parent / "shared" / "data"))
 
 
 def lacks(*packages: str) -> bool:
@@ -39,7 +39,7 @@ def leave(namespace: dict[str, Any]) -> None:
     os.chdir(namespace["_back"])
     for file in Path(namespace["_folder"].name).iterdir():
         if os.environ.get("PHEX_DOCS_PICTURES") and file.suffix in (".svg", ".png"):
-            shutil.copy(file, DOCS / "pictures")
+            shutil.copy(file, ROOT / "docs" / "pictures")
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
     namespace["_folder"].cleanup()
@@ -47,7 +47,7 @@ def leave(namespace: dict[str, Any]) -> None:
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
-    patterns=["tutorials/*.md", "python.md"],
+    patterns=["README.md", "docs/tutorials/*.md", "docs/python.md"],
     setup=enter,
     teardown=leave,
 ).pytest()
