@@ -45,6 +45,9 @@ def leave(namespace: dict[str, Any]) -> None:
     namespace["_folder"].cleanup()
 
 
+# Sphinx runs it, and it needs Sphinx.
+collect_ignore = ["docs/conf.py"]
+
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
     patterns=["README.md", "docs/tutorials/*.md", "docs/python.md"],
