@@ -31,9 +31,10 @@ $(PYTHON_STAMP): $(PYTHON_NEEDS)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement $(PYTHON_NEEDS)
 	touch $@
 
-# The Python package: built, linted, typed, its stubs compared with what was built, tested.
+# The Python package: built, linted, typed, its stubs compared with what was built, tested. Not for release:
+# so it shares what `make unit` has compiled, whose engines are optimised too.
 python: $(PYTHON_STAMP)
-	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
+	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --locked --quiet
 	$(PYTHON_BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	$(PYTHON_BIN)/ruff check --quiet $(PYTHON_CODE)
 	$(PYTHON_BIN)/mypy
@@ -53,7 +54,7 @@ deny: $(DENY)
 	PATH="$(abspath $(TOOLS)/bin):$$PATH" $(CARGO) deny --log-level error check bans licenses sources
 
 $(DENY):
-	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(TOOLS) --target-dir target/tools-build
+	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --debug --root $(TOOLS) --target-dir target/tools-build
 
 demo:
 	$(CARGO) run --release -- demo

@@ -1,4 +1,4 @@
-"""The golden numbers of the Rust tests (`crates/phex/tests/golden.rs`), from Python."""
+"""The golden numbers of the Rust tests (`crates/phex/tests/behaviour/golden.rs`), from Python."""
 
 from __future__ import annotations
 

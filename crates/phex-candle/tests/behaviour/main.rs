@@ -1,0 +1,8 @@
+//! Losses and layers in candle networks. One binary: what is generic is compiled once for all of them.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+mod layer;
+mod learned;
+mod loss;

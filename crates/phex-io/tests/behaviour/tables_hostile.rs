@@ -1,0 +1,163 @@
+//! Tables from strangers: nothing panics, and memory follows what is there and not what is claimed.
+use std::fs;
+use std::io::{self, Read};
+
+use crate::common::{formats, names, npy, read_all, read_bytes, read_evidence, write};
+use phex_io::{Error, Rows, TableFormat, TableLimits, TableReader, Values};
+use proptest::prelude::*;
+
+#[test]
+fn an_array_that_claims_much_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let labels = names(&["a", "b"]);
+    for rows in ["1000000000000", "18446744073709551615"] {
+        let bytes = npy("<f8", &format!("({rows}, 2)"), &[0; 64]);
+        fs::write(&path, &bytes).unwrap();
+        let error = TableReader::open(&path, None, &labels, &[], &TableLimits::default());
+        assert!(error.unwrap_err().to_string().contains("claims"), "{rows}");
+        // A stream has no length: what is there is read, and then it ends too early.
+        let error = read_bytes(&bytes, TableFormat::Npy, &["a", "b"], &[]).unwrap_err();
+        assert!(error.to_string().contains("claims"), "{error}");
+    }
+    // All rows at once are asked for: no more memory than the file has.
+    let stream = io::Cursor::new(npy("<f8", "(1000000000000, 2)", &[0; 64]));
+    let mut reader =
+        TableReader::from_reader(stream, "s", None, &labels, &[], &TableLimits::default()).unwrap();
+    assert!(reader.next_rows(usize::MAX).is_err());
+    let long = b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}";
+    let error = read_bytes(long, TableFormat::Npy, &["a"], &[]).unwrap_err().to_string();
+    assert!(error.contains("claims 4294967295 bytes"), "{error}");
+}
+
+#[test]
+fn rows_of_text_have_a_limit() {
+    let limits = TableLimits { max_line: 100, ..TableLimits::default() };
+    let labels = names(&["a", "b"]);
+    let read = |start: &'static [u8], endless: u8| {
+        let stream = start.chain(io::repeat(endless));
+        let reader =
+            TableReader::from_reader(stream, "s", Some(TableFormat::Csv), &labels, &[], &limits);
+        reader.and_then(|mut reader| reader.next_rows(10)).unwrap_err()
+    };
+    assert!(matches!(read(b"", b'x'), Error::LineTooLong { line: 1, .. }));
+    assert!(matches!(read(b"a,b\n1,", b'1'), Error::LineTooLong { line: 2, limit: 100, .. }));
+    assert!(matches!(read(b"a,b\n1,2\n1,\"", b'\n'), Error::LineTooLong { line: 3, .. }));
+    let exact = format!("a,b\n1,{}\n", "1".repeat(98));
+    let stream = io::Cursor::new(exact.into_bytes());
+    let mut reader = TableReader::from_reader(stream, "s", None, &labels, &[], &limits).unwrap();
+    assert_eq!(reader.next_rows(10).unwrap().unwrap().count, 1);
+}
+
+/// A good file of each form, with its kept columns.
+fn samples() -> Vec<(TableFormat, Vec<&'static str>, Vec<u8>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let labels = names(&["a", "b, \"c\"", "é"]);
+    formats()
+        .into_iter()
+        .map(|format| {
+            let keep = if format == TableFormat::Npy { vec![] } else { vec!["id"] };
+            let values: Vec<f32> = (0..60).map(|i| i as f32 / 7.0).collect();
+            let column: Vec<String> = (0..20).map(|i| format!("x{i},")).collect();
+            let kept = vec![column; keep.len()];
+            let rows = Rows { count: 20, values: Values::F32(values), kept };
+            let path = folder.path().join(format!("s.{format}"));
+            write(&path, format, &labels, &names(&keep), &rows);
+            (format, keep, fs::read(path).unwrap())
+        })
+        .collect()
+}
+
+fn read(bytes: &[u8], format: TableFormat, keep: &[&str]) -> Result<Rows, Error> {
+    let _ = read_evidence(bytes, format, &["a", "b, \"c\"", "é"]);
+    read_bytes(bytes, format, &["a", "b, \"c\"", "é"], keep)
+}
+
+#[test]
+fn cut_files_are_refused() {
+    for (format, keep, bytes) in samples() {
+        assert_eq!(read(&bytes, format, &keep).unwrap().count, 20, "{format}");
+        let text = matches!(format, TableFormat::Csv | TableFormat::Tsv);
+        for length in 0..bytes.len() {
+            let result = read(&bytes[..length], format, &keep);
+            assert!(text || result.is_err(), "{format} cut to {length} bytes");
+        }
+    }
+}
+
+#[test]
+fn any_other_byte_is_no_panic() {
+    for (format, keep, bytes) in samples() {
+        for at in 0..bytes.len() {
+            for change in [0x01, 0x80, 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[at] ^= change;
+                let _ = read(&bytes, format, &keep);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn mutated_files_are_no_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..8)
+    ) {
+        for (format, keep, mut bytes) in samples() {
+            for (at, byte, kind) in &changes {
+                let at = at.index(bytes.len());
+                match kind {
+                    0 | 1 => bytes[at] = *byte,
+                    2 => bytes.insert(at, *byte),
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            let _ = read(&bytes, format, &keep);
+        }
+    }
+
+    #[test]
+    fn noise_is_no_panic(noise in prop::collection::vec(any::<u8>(), 0..200)) {
+        for format in formats() {
+            let _ = read(&noise, format, &[]);
+        }
+        let array = [b"\x93NUMPY\x01\x00".as_slice(), &noise].concat();
+        let _ = read(&array, TableFormat::Npy, &[]);
+    }
+}
+
+#[test]
+fn long_tables_are_read_in_pieces() {
+    // An endless table: only what is asked for is read.
+    struct Endless(u64);
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let row = b"0.5,1.5\n";
+            let length = buffer.len() / row.len() * row.len();
+            buffer[..length].chunks_exact_mut(row.len()).for_each(|out| out.copy_from_slice(row));
+            self.0 += length as u64;
+            Ok(length)
+        }
+    }
+    let labels = names(&["a", "b"]);
+    let stream = b"a,b\n".chain(Endless(0));
+    let mut reader =
+        TableReader::from_reader(stream, "s", None, &labels, &[], &TableLimits::default()).unwrap();
+    for _ in 0..100 {
+        let rows = reader.next_rows(1000).unwrap().unwrap();
+        assert_eq!((rows.count, rows.values.len()), (1000, 2000));
+    }
+    let stream = npy("<f4", "(1000, 2)", &[0; 8000]);
+    let mut reader = TableReader::from_reader(
+        io::Cursor::new(stream),
+        "s",
+        None,
+        &labels,
+        &[],
+        &TableLimits::default(),
+    )
+    .unwrap();
+    assert_eq!(read_all(&mut reader, 7).unwrap().count, 1000);
+}
