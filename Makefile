@@ -31,10 +31,10 @@ $(PYTHON_STAMP): $(PYTHON_NEEDS)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement $(PYTHON_NEEDS)
 	touch $@
 
-# The Python package: built, linted, typed, its stubs compared with what was built, tested. Not for release:
-# so it shares what `make unit` has compiled, whose engines are optimised too.
+# The Python package: built, linted, typed, its stubs compared with what was built, tested. For release: what it
+# compiles is what `cargo run --release -- demo` needs too.
 python: $(PYTHON_STAMP)
-	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --locked --quiet
+	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
 	$(PYTHON_BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	$(PYTHON_BIN)/ruff check --quiet $(PYTHON_CODE)
 	$(PYTHON_BIN)/mypy
