@@ -156,5 +156,5 @@ def read_weights(value: Any, rows: int) -> Float64:
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InputError(f"row {row}: the weight {weights[row]} is not 0 or more")
+        raise InputError(f"row {row}: the weight is {weights[row]}, but has to be finite and 0 or more")
     return weights

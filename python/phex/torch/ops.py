@@ -16,6 +16,7 @@ from torch import Tensor
 from phex._core import Engine, Gradients
 from phex._types import Float64, Known, Scores
 from phex.errors import InputError
+from phex.tables import read_weights
 from phex.torch.relations import Relations, find
 
 __all__ = ["marginals", "relation_loss"]
@@ -79,13 +80,6 @@ def _check_losses(found: Gradients, known: Known, relations: Relations, loss: st
         f"row {row} ({shown}) contradicts the hard relations of the graph; correct the targets, soften "
         f"the relations, give the row the weight 0{other}"
     )
-
-
-def _check_weights(weights: Float64) -> None:
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
-    if len(bad):
-        row = int(bad[0])
-        raise InputError(f"row {row}: the weight is {weights[row]}, but has to be finite and 0 or more")
 
 
 class _Once(torch.autograd.Function):
@@ -248,7 +242,7 @@ def relation_loss(
     _check_scores(scores, compiled)
     weight = None if weights is None else _array(weights.to(torch.float64)).reshape(-1)
     if weight is not None:
-        _check_weights(weight)
+        weight = read_weights(weight, len(scores))
     engine = _engine(compiled, strengths)
     found = engine.gradients(scores, evidence, weight, loss=loss, costs=by_strengths)
     _check_losses(found, evidence, compiled, loss)
