@@ -111,6 +111,32 @@ fn it_bounds_log_z_from_above_where_labels_have_several_parents() {
     );
 }
 
+/// Parents that want to be off, each of all of many children that want to be on: when all children were
+/// told before they answered, messages swung between two states for ever.
+#[test]
+fn messages_settle_where_parents_share_many_children() {
+    for (parents, children) in [(2, 20), (2, 100), (4, 50), (3, 200)] {
+        let mut builder = GraphBuilder::new();
+        for (child, parent) in (0..children).flat_map(|c| (0..parents).map(move |p| (c, p))) {
+            builder.hierarchy(&format!("p{parent}"), &format!("c{child}"), None);
+        }
+        let graph = builder.build().unwrap();
+        let engine = compile(&Model::new(&graph).unwrap(), Method::Forests);
+        for (above, below) in [(-20.0, 1.0), (-20.0, -1.0), (-20.0, -3.0), (-5.0, -3.0)] {
+            let mut random = Random::new(4);
+            let mean = |name: &str| if name.starts_with('p') { above } else { below };
+            let row = |_| graph.labels().iter().map(|label| mean(&label.name));
+            let scores: Vec<f64> =
+                (0..16).flat_map(row).map(|mean| mean + random.normal()).collect();
+            let block = Block::new(graph.len(), &scores);
+            for trust in engine.run(&block, Want::default()).unwrap().trust {
+                let Trust::Approximate(how) = trust else { panic!("it is approximate") };
+                assert!(how.residual < 1e-3, "{parents} {children} {above} {below}: {how:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_row_alone_has_the_bits_that_it_has_among_others() {
     let mut random = Random::new(3);

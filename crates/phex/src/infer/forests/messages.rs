@@ -22,6 +22,9 @@ pub(super) struct Edge {
     part: f64,
     /// The cost over that part; infinite when hard.
     cost: f64,
+    /// The part of a new message that replaces the old one. Without damping the messages of a child to
+    /// its several parents may swing for ever; those of an only parent never do.
+    step: f64,
 }
 
 /// The hierarchy as lists of edges.
@@ -62,13 +65,16 @@ impl Adjacency {
 }
 
 impl Graph {
-    /// Edges as `(term, parent, child, cost)`, without a cycle.
-    pub(super) fn new(labels: usize, edges: &[(usize, usize, usize, f64)]) -> Graph {
+    /// Edges as `(term, parent, child, cost)`, without a cycle. `damping` is the part of an old message
+    /// that is kept.
+    pub(super) fn new(labels: usize, edges: &[(usize, usize, usize, f64)], damping: f64) -> Graph {
         let mut parents = vec![0u32; labels];
         edges.iter().for_each(|&(_, _, child, _)| parents[child] += 1);
         let edge = |&(term, parent, child, cost): &(usize, usize, usize, f64)| {
             let part = 1.0 / f64::from(parents[child]);
-            Edge { term, parent: parent as u32, child: child as u32, part, cost: cost / part }
+            let step = if part < 1.0 { 1.0 - damping } else { 1.0 };
+            let (parent, child) = (parent as u32, child as u32);
+            Edge { term, parent, child, part, cost: cost / part, step }
         };
         let edges: Vec<Edge> = edges.iter().map(edge).collect();
         let above = Adjacency::new(labels, edges.iter().map(|edge| edge.child));
@@ -238,34 +244,45 @@ fn iterate<T: Elementary, const L: usize, const CLAMPED: bool>(
     graph: &Graph,
     active: &[bool; L],
 ) -> Lanes<T, L> {
-    let mut change = Lanes::NONE;
+    let mut beliefs = vec![Lanes::NONE; graph.order.len()];
     for at in (0..graph.order.len()).rev() {
         let label = graph.order[at] as usize;
-        if graph.above.of(label).is_empty() {
-            continue;
-        }
         let belief = messages.belief(graph, label);
+        beliefs[label] = belief;
         for &edge in graph.above.of(label) {
-            let edge = edge as usize;
-            let sent = upwards(&graph.edges[edge], belief - messages.down[edge]);
-            let parent = graph.edges[edge].parent as usize;
-            for lane in 0..L {
-                let mut new = sent.0[lane];
-                if CLAMPED {
-                    // A soft edge passes its whole cost on from a child that is on.
-                    let certain = T::from_f64(finite(graph.edges[edge].cost));
-                    let free = T::ONE - messages.on[label].0[lane] - messages.off[label].0[lane];
-                    let hears = T::ONE - messages.on[parent].0[lane] - messages.off[parent].0[lane];
-                    new = hears * (free * new + messages.on[label].0[lane] * certain);
-                }
-                let old = messages.up[edge].0[lane];
-                messages.up[edge].0[lane] = if active[lane] { new } else { old };
-            }
+            send_up::<T, L, CLAMPED>(messages, graph, edge as usize, belief, active);
         }
     }
     for at in 0..graph.order.len() {
         let label = graph.order[at] as usize;
-        let belief = messages.belief(graph, label);
+        for &edge in graph.below.of(label) {
+            let edge = edge as usize;
+            let Edge { child, part, .. } = graph.edges[edge];
+            let weight = T::from_f64(part);
+            let by = send_down::<T, L, CLAMPED>(messages, graph, edge, beliefs[label], active);
+            beliefs[child as usize] += by.map(|by| weight * by);
+            if part < 1.0 {
+                // What the child hears bears on what it says, by the part 1 − ρ. Were all children
+                // told before one of them answers, their answers would add up and the parent would
+                // swing.
+                let belief = beliefs[child as usize];
+                let by = send_up::<T, L, CLAMPED>(messages, graph, edge, belief, active);
+                beliefs[label] += by.map(|by| weight * by);
+            }
+        }
+    }
+    share_out::<T, L, CLAMPED>(messages, &beliefs, active)
+}
+
+/// Probabilities from beliefs; answers the largest change, in rows that still move.
+#[inline(always)]
+fn share_out<T: Elementary, const L: usize, const CLAMPED: bool>(
+    messages: &mut Messages<T, L>,
+    beliefs: &[Lanes<T, L>],
+    active: &[bool; L],
+) -> Lanes<T, L> {
+    let mut change = Lanes::NONE;
+    for (label, belief) in beliefs.iter().enumerate() {
         for lane in 0..L {
             let odds = belief.0[lane];
             let size = if odds > T::ZERO { -odds } else { odds };
@@ -281,24 +298,69 @@ fn iterate<T: Elementary, const L: usize, const CLAMPED: bool>(
             change.0[lane] = if by > change.0[lane] { by } else { change.0[lane] };
             messages.shares[label].0[lane] = if active[lane] { share } else { old };
         }
-        for &edge in graph.below.of(label) {
-            let edge = edge as usize;
-            let sent = downwards(&graph.edges[edge], belief - messages.up[edge]);
-            let child = graph.edges[edge].child as usize;
-            for lane in 0..L {
-                let mut new = sent.0[lane];
-                if CLAMPED {
-                    let certain = T::from_f64(-finite(graph.edges[edge].cost));
-                    let free = T::ONE - messages.on[label].0[lane] - messages.off[label].0[lane];
-                    let hears = T::ONE - messages.on[child].0[lane] - messages.off[child].0[lane];
-                    new = hears * (free * new + messages.off[label].0[lane] * certain);
-                }
-                let old = messages.down[edge].0[lane];
-                messages.down[edge].0[lane] = if active[lane] { new } else { old };
-            }
-        }
     }
     change
+}
+
+/// The message of a child with this belief to its parent; answers by how much it changed.
+#[inline(always)]
+fn send_up<T: Elementary, const L: usize, const CLAMPED: bool>(
+    messages: &mut Messages<T, L>,
+    graph: &Graph,
+    at: usize,
+    belief: Lanes<T, L>,
+    active: &[bool; L],
+) -> Lanes<T, L> {
+    let edge = &graph.edges[at];
+    let (parent, child) = (edge.parent as usize, edge.child as usize);
+    let step = T::from_f64(edge.step);
+    let mut sent = upwards(edge, belief - messages.down[at]);
+    for lane in 0..L {
+        let mut new = sent.0[lane];
+        if CLAMPED {
+            // A soft edge passes its whole cost on from a child that is on.
+            let certain = T::from_f64(finite(edge.cost));
+            let free = T::ONE - messages.on[child].0[lane] - messages.off[child].0[lane];
+            let hears = T::ONE - messages.on[parent].0[lane] - messages.off[parent].0[lane];
+            new = hears * (free * new + messages.on[child].0[lane] * certain);
+        }
+        let old = messages.up[at].0[lane];
+        new = step * new + (T::ONE - step) * old;
+        new = if active[lane] { new } else { old };
+        messages.up[at].0[lane] = new;
+        sent.0[lane] = new - old;
+    }
+    sent
+}
+
+/// The message of a parent with this belief to its child; answers by how much it changed.
+#[inline(always)]
+fn send_down<T: Elementary, const L: usize, const CLAMPED: bool>(
+    messages: &mut Messages<T, L>,
+    graph: &Graph,
+    at: usize,
+    belief: Lanes<T, L>,
+    active: &[bool; L],
+) -> Lanes<T, L> {
+    let edge = &graph.edges[at];
+    let (parent, child) = (edge.parent as usize, edge.child as usize);
+    let step = T::from_f64(edge.step);
+    let mut sent = downwards(edge, belief - messages.up[at]);
+    for lane in 0..L {
+        let mut new = sent.0[lane];
+        if CLAMPED {
+            let certain = T::from_f64(-finite(edge.cost));
+            let free = T::ONE - messages.on[parent].0[lane] - messages.off[parent].0[lane];
+            let hears = T::ONE - messages.on[child].0[lane] - messages.off[child].0[lane];
+            new = hears * (free * new + messages.off[parent].0[lane] * certain);
+        }
+        let old = messages.down[at].0[lane];
+        new = step * new + (T::ONE - step) * old;
+        new = if active[lane] { new } else { old };
+        messages.down[at].0[lane] = new;
+        sent.0[lane] = new - old;
+    }
+    sent
 }
 
 /// A hard edge sends nothing to a label that hears: what it would say is evidence already.

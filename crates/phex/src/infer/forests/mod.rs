@@ -12,7 +12,9 @@
 //! `p = b_parent − up` of an edge: `up = log (1 + e^c) / (1 + e^{c − w'})`,
 //! `down = log (e^p + e^{−w'}) / (1 + e^p)`, and
 //! `log Z = Σ_i (1 − Σ ρ) log(1 + e^b) + Σ_e ρ log(1 + e^p + e^{c − w'} + e^{p + c})`.
-//! An iteration goes up the hierarchy and down again; on a forest one is exact. Cost a row: O(edges)
+//! An iteration goes up the hierarchy and down again; on a forest one is exact. On the way down a child
+//! with several parents answers at once, and its messages are damped: otherwise parents that share many
+//! children swing between two states, as on the Gene Ontology. Cost a row: O(edges)
 //! an iteration, four exponentials an edge, rows side by side. [`messages`] has the arithmetic.
 
 mod messages;
@@ -65,7 +67,7 @@ impl Forests {
             }
         }
         Ok(Forests {
-            graph: Graph::new(model.len(), &edges),
+            graph: Graph::new(model.len(), &edges, options.messages.damping),
             bias: model.bias().to_vec(),
             constant: model.constant(),
             terms: model.terms(),
