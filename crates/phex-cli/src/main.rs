@@ -7,6 +7,7 @@ mod bench;
 mod data;
 mod demo;
 mod eval;
+mod experiment;
 mod graph;
 mod infer;
 mod input;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Eval(command) => eval::run(command),
         Command::Tune(command) => tune::run(command),
         Command::Bench(command) => bench::run(command),
+        Command::Experiment(command) => experiment::run(command),
         Command::Samples(command) => samples::run(command),
         Command::Demo(command) => demo::run(command),
     };

@@ -55,6 +55,7 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
         if command.run.restart { Tuning::new(metric) } else { read(&results, metric)? };
     let graph = command.graph.given_graph()?;
     let sets = Sets::read(&command.set, &graph)?;
+    let config = command.settings.warmed_up(config, &sets.training, &graph)?;
     if sets.validation.is_none() && config.validation.fraction == 0.0 {
         bail!("strengths are compared on validation data: give --valid or --validation-fraction");
     }

@@ -7,7 +7,7 @@ use phex::graph::{RelationGraph, Strength};
 use phex::learn::{Loss, Tie};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Error, Examples};
 
 /// Everything that decides a training run, beside the data and the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -423,6 +423,18 @@ pub enum ClassWeights {
 }
 
 impl Config {
+    /// These settings with a stage before the first on the rows of which a leaf is known, as long as one
+    /// pass over all rows takes; as they are where all rows or few know one. From random weights coarse
+    /// rows commit leaves at random before fine rows can speak.
+    pub fn with_warm_up(mut self, examples: &Examples<'_>, graph: &RelationGraph) -> Config {
+        if let (Some(epochs), Some(first)) = (examples.warm_up_epochs(graph), self.stages.first()) {
+            let (name, rows) = (String::from("warm-up"), RowChoice::MostSpecific);
+            let stage = Stage { name, rows, epochs, ..first.clone() };
+            self.stages.insert(0, stage);
+        }
+        self
+    }
+
     /// Checks every range.
     ///
     /// # Errors

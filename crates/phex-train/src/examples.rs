@@ -98,19 +98,36 @@ impl<'a> Examples<'a> {
         if choice == RowChoice::All {
             return Ok(rows.to_vec());
         }
-        let mut is_leaf = vec![false; graph.len()];
-        graph.leaves().for_each(|leaf| is_leaf[leaf.index()] = true);
-        let has_leaf = |row: &u32| {
-            let mut listed = self.targets.row(*row as usize).listed.iter();
-            listed.any(|entry| entry.on && is_leaf[entry.label as usize])
-        };
-        let chosen: Vec<u32> = rows.iter().copied().filter(has_leaf).collect();
+        let known = self.know_a_leaf(graph);
+        let chosen: Vec<u32> = rows.iter().copied().filter(|&row| known[row as usize]).collect();
         if chosen.is_empty() {
             let message = "no row has a leaf of the hierarchy that is on, so there is nothing to warm \
                            up on; leave the warm-up out";
             return Err(Error::Examples { message: String::from(message) });
         }
         Ok(chosen)
+    }
+
+    /// Whether a leaf of the hierarchy is known to be on, of each row.
+    fn know_a_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
+        let mut is_leaf = vec![false; graph.len()];
+        graph.leaves().for_each(|leaf| is_leaf[leaf.index()] = true);
+        let has_leaf = |row: usize| {
+            let mut listed = self.targets.row(row).listed.iter();
+            listed.any(|entry| entry.on && is_leaf[entry.label as usize])
+        };
+        (0..self.rows()).map(has_leaf).collect()
+    }
+
+    /// How often to go over the rows that know a leaf for as many steps as one pass over all rows takes;
+    /// none where all rows or few know one.
+    pub(crate) fn warm_up_epochs(&self, graph: &RelationGraph) -> Option<usize> {
+        const MOST: usize = 1000;
+        // With fewer, validation might hold out all of them.
+        const FEWEST: usize = 10;
+        let fine = self.know_a_leaf(graph).into_iter().filter(|known| *known).count();
+        let some = (FEWEST..self.rows()).contains(&fine);
+        some.then(|| ((self.rows() as f64 / fine as f64).round() as usize).clamp(1, MOST))
     }
 
     /// The weight of each row: 1 on average when balanced.

@@ -285,3 +285,30 @@ fn what_cannot_be_trained_on_is_named() {
         run(&broken, Config { optimiser: rate, ..Config::default() }).unwrap_err().to_string();
     assert!(error.contains("optimiser.learning_rate"), "{error}");
 }
+
+#[test]
+fn fine_tuning_starts_from_the_weights_of_a_trained_head() {
+    let graph = graph(Strength::Hard);
+    let (features, targets) = rows(&graph, 300, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let config = |learning_rate: f64, hidden: &[usize]| {
+        let mut config = Config::default();
+        config.optimiser.learning_rate = learning_rate;
+        config.head.hidden = hidden.to_vec();
+        config.stages[0].epochs = 2;
+        config
+    };
+    let trainer = |rate: f64, hidden: &[usize]| {
+        Trainer::new(config(rate, hidden), &graph, &Options::default(), examples, None).unwrap()
+    };
+    let first = trainer(0.01, &[5]).run(&mut Silent).unwrap();
+    // Steps of nearly nothing: it stays where it starts.
+    let mut second = trainer(1e-9, &[5]);
+    second.start_from(&first.head).unwrap();
+    let second = second.run(&mut Silent).unwrap();
+    let (a, b) =
+        (first.logits(&features, 0..300).unwrap(), second.logits(&features, 0..300).unwrap());
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-4));
+    let error = trainer(0.01, &[6]).start_from(&first.head).unwrap_err().to_string();
+    assert!(error.contains("weights cannot start one of"), "{error}");
+}

@@ -46,6 +46,26 @@ impl FromStr for Curriculum {
     }
 }
 
+/// How long to train on the rows with a known leaf alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WarmUp {
+    /// As many steps as one pass over all rows takes, where some rows know no leaf.
+    Auto,
+    Epochs(usize),
+}
+
+impl FromStr for WarmUp {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WarmUp, String> {
+        match text.parse() {
+            Ok(epochs) => Ok(WarmUp::Epochs(epochs)),
+            Err(_) if text == "auto" => Ok(WarmUp::Auto),
+            Err(_) => Err(String::from("write a number of epochs, or `auto`")),
+        }
+    }
+}
+
 /// The epochs of the two stages of a curriculum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StageEpochs(pub(crate) usize, pub(crate) usize);
@@ -149,6 +169,9 @@ mod tests {
         assert_eq!("500, 20".parse(), Ok(Widths(vec![500, 20])));
         assert_eq!("none".parse(), Ok(Widths(Vec::new())));
         assert!("5,0".parse::<Widths>().is_err());
+        assert_eq!("auto".parse(), Ok(WarmUp::Auto));
+        assert_eq!("0".parse(), Ok(WarmUp::Epochs(0)));
+        assert!("-1".parse::<WarmUp>().is_err());
         assert_eq!("hard-to-soft=0.5".parse(), Ok(Curriculum::HardToSoft(0.5)));
         assert!("hard-to-soft=-1".parse::<Curriculum>().unwrap_err().contains("above 0"));
         assert!("soft".parse::<Curriculum>().is_err());

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use phex_train::{Metric, Norm, Schedule, Start, StrengthSetting};
 
 use super::numbers::{damping, finite, tolerance};
-use super::settings::{Curriculum, Grid, StageEpochs, Widths, schedule, start};
+use super::settings::{Curriculum, Grid, StageEpochs, WarmUp, Widths, schedule, start};
 use super::{DataArguments, EngineArguments, GraphFile, LabelArguments};
 
 #[derive(Debug, Args)]
@@ -154,9 +154,10 @@ pub(crate) struct SettingArguments {
     /// Epochs of the two stages of a curriculum; half of --epochs each when not given
     #[arg(long, value_name = "FIRST,SECOND", requires = "curriculum", conflicts_with = "epochs")]
     pub(crate) stage_epochs: Option<StageEpochs>,
-    /// Epochs on the rows with a known leaf alone, before all others
+    /// Epochs on the rows with a known leaf alone, before all others; `auto`, as many as one pass over
+    /// all rows takes, when neither this nor a curriculum nor a file of settings is given
     #[arg(long, value_name = "EPOCHS")]
-    pub(crate) warm_up: Option<usize>,
+    pub(crate) warm_up: Option<WarmUp>,
     /// Passes over the training rows; 30 when not given
     #[arg(long, value_name = "N")]
     pub(crate) epochs: Option<usize>,

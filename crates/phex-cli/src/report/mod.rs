@@ -17,6 +17,7 @@ mod graph;
 mod labels;
 #[cfg(test)]
 mod markup;
+mod panels;
 mod reliability;
 #[cfg(test)]
 mod samples;
@@ -34,6 +35,7 @@ use phex_io::Output;
 pub(crate) use curves::{Curves, Epoch, Stage};
 pub(crate) use graph::GraphPicture;
 pub(crate) use labels::{LabelRow, LabelTable};
+pub(crate) use panels::figure_svg;
 pub(crate) use reliability::{Bin, ReliabilityDiagram};
 pub(crate) use strength::StrengthCurve;
 pub(crate) use tables::{Comparison, Measured, Metric, MetricColumn, Settings, Summary, Warnings};

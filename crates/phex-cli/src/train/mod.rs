@@ -24,6 +24,7 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     let config = command.settings.config(command.engine.seed, command.set.validation_fraction)?;
     let graph = command.graph.given_graph()?;
     let sets = Sets::read(&command.set, &graph)?;
+    let config = command.settings.warmed_up(config, &sets.training, &graph)?;
     let mut options = command.engine.options();
     options.seed = config.seed;
     let job = Job { config, graph: &graph, options, sets: &sets, about: String::new() };

@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use phex::graph::Strength;
+use phex::graph::{RelationGraph, Strength};
 use phex::learn::{Loss, Tie};
+use phex_io::Dataset;
 use phex_train::{
-    ClassWeights, Config, ObjectiveConfig, RowChoice, Rule, Stage, StrengthConfig, StrengthSetting,
+    ClassWeights, Config, Examples, ObjectiveConfig, RowChoice, Rule, Stage, StrengthConfig,
+    StrengthSetting,
 };
 
 use crate::args::{
     Curriculum, LossName, ObjectiveName, OptimiserName, SettingArguments, StageEpochs, TieName,
-    WeightsName,
+    WarmUp, WeightsName,
 };
 
 impl SettingArguments {
@@ -105,6 +107,22 @@ impl SettingArguments {
         Ok(objective)
     }
 
+    /// The settings with the warm-up that these data ask for, where it is left to them.
+    pub(crate) fn warmed_up(
+        &self,
+        config: Config,
+        data: &Dataset,
+        graph: &RelationGraph,
+    ) -> anyhow::Result<Config> {
+        let relations = matches!(config.objective, ObjectiveConfig::Relations { .. });
+        let left = self.config.is_none() && self.curriculum.is_none() && relations;
+        if self.warm_up == Some(WarmUp::Auto) || self.warm_up.is_none() && left {
+            let examples = Examples::new(&data.features, crate::data::targets(data)?, graph)?;
+            return Ok(config.with_warm_up(&examples, graph));
+        }
+        Ok(config)
+    }
+
     /// Flags on single stages change the last one; a curriculum or a warm-up replaces them all.
     fn stages(&self, mut stages: Vec<Stage>) -> anyhow::Result<Vec<Stage>> {
         let mut last = stages.pop().unwrap_or_default();
@@ -136,7 +154,7 @@ impl SettingArguments {
         if made.iter().any(|stage| stage.epochs == 0) {
             bail!("a curriculum of two stages needs --epochs 2 or more");
         }
-        if let Some(epochs) = self.warm_up.filter(|epochs| *epochs > 0) {
+        if let Some(WarmUp::Epochs(epochs @ 1..)) = self.warm_up {
             let rows = RowChoice::MostSpecific;
             made.insert(0, Stage { name: "warm-up".into(), rows, epochs, ..made[0].clone() });
         }

@@ -175,6 +175,31 @@ impl<'a> Trainer<'a> {
         Err(Error::Examples { message })
     }
 
+    /// Starts from the weights of a trained head instead of fresh ones: fine-tuning.
+    ///
+    /// # Errors
+    /// [`Error::Model`] when the head has another shape.
+    pub fn start_from(&mut self, head: &Head) -> Result<(), Error> {
+        let own = &mut self.state.head;
+        if head.layout() != own.layout() {
+            return Err(Error::Model {
+                message: format!(
+                    "a head of {} features, {} labels and {} weights cannot start one of {}, {} and {}",
+                    head.inputs(),
+                    head.outputs(),
+                    head.len(),
+                    own.inputs(),
+                    own.outputs(),
+                    own.len()
+                ),
+            });
+        }
+        own.weights.clone_from(&head.weights);
+        own.averages.clone_from(&head.averages);
+        self.state.optimiser = Optimiser::new(&self.config.optimiser, own.layout(), &own.weights);
+        Ok(())
+    }
+
     /// Goes on from a checkpoint of the same run.
     ///
     /// # Errors

@@ -1,0 +1,173 @@
+//! The figure of an experiment: panels side by side, curves with error bars against u, levels for what
+//! does not depend on it.
+
+use phex_experiment::{Figure, FigurePanel, FigureSeries, Line, Summary};
+
+use super::axis::Axis;
+use super::chart::{Chart, Panel, Series};
+use super::text::number;
+
+const PANEL: f64 = 260.0;
+const BETWEEN: f64 = 58.0;
+const LEFT: f64 = 58.0;
+const TOP: f64 = 92.0;
+const HEIGHT: f64 = 240.0;
+const BELOW: f64 = 48.0;
+/// Panels of one line of the figure.
+const MOST: usize = 4;
+/// A number of hundredths.
+const PERCENT: f64 = 100.0;
+
+/// The figure as an SVG file of its own.
+pub(crate) fn figure_svg(figure: &Figure) -> String {
+    let columns = figure.panels.len().clamp(1, MOST);
+    let lines = figure.panels.len().div_ceil(MOST).max(1);
+    let width = LEFT + columns as f64 * (PANEL + BETWEEN) - BETWEEN + 16.0;
+    let width = width.max(620.0);
+    let each = HEIGHT + BELOW + 46.0;
+    let height = TOP + lines as f64 * each - 40.0;
+    let about =
+        "Curves by strength u of the relations, with standard errors; levels do not depend on u.";
+    let mut chart = Chart::new(width, height, &figure.title, about);
+    chart.text("name", 12.0, 22.0, &figure.title);
+    chart.legend(12.0, width - 12.0, 46.0, &legend(figure));
+    for (at, panel) in figure.panels.iter().enumerate() {
+        let left = LEFT + (at % MOST) as f64 * (PANEL + BETWEEN);
+        let top = TOP + (at / MOST) as f64 * each;
+        draw(&mut chart, figure, panel, left, top);
+    }
+    chart.standalone()
+}
+
+fn style(series: &FigureSeries) -> Option<Series> {
+    match series.line {
+        Line::Solid => Some(Series::First),
+        Line::Dashed => Some(Series::Second),
+        Line::Dotted => Some(Series::Third),
+        Line::Level => Some(Series::Reference),
+        Line::Baseline => None,
+    }
+}
+
+/// Whether it is drawn from side to side.
+fn is_level(series: &FigureSeries) -> bool {
+    series.points.iter().all(|(u, _)| u.is_none())
+}
+
+/// Each name once. Baselines are named in the panels.
+fn legend(figure: &Figure) -> Vec<(Series, String)> {
+    let mut entries: Vec<(Series, String)> = Vec::new();
+    for series in figure.panels.iter().flat_map(|panel| &panel.series) {
+        if let Some(style) = style(series)
+            && !entries.iter().any(|(_, name)| *name == series.name)
+        {
+            entries.push((style, series.name.clone()));
+        }
+    }
+    entries
+}
+
+fn ends(summary: &Summary) -> [f64; 2] {
+    let error = summary.error.unwrap_or(0.0);
+    [PERCENT * (summary.mean - error), PERCENT * (summary.mean + error)]
+}
+
+fn draw(chart: &mut Chart, figure: &Figure, shown: &FigurePanel, left: f64, top: f64) {
+    let curves = || shown.series.iter().filter(|series| !is_level(series));
+    let strengths: Vec<f64> =
+        curves().flat_map(|s| s.points.iter().filter_map(|(u, _)| *u)).collect();
+    let points = shown.series.iter().flat_map(|series| &series.points);
+    let heights: Vec<f64> = points.flat_map(|(_, summary)| ends(summary)).collect();
+    let x = Axis::fitting(&strengths, 20.0, 6);
+    let Some((x, y)) = x.zip(Axis::linear(heights, 6)) else {
+        chart.no_data((left, left + PANEL), (top, top + HEIGHT), &shown.title);
+        return;
+    };
+    let name =
+        if x.is_logarithmic() { format!("{} (logarithmic)", figure.x) } else { figure.x.clone() };
+    let panel = Panel { left, top, width: PANEL, height: HEIGHT, x, y };
+    chart.axes(&panel, Some(&name), &format!("{}: {}, %", shown.title, figure.y));
+    for series in shown.series.iter().filter(|series| is_level(series)) {
+        level(chart, &panel, series);
+    }
+    for series in curves() {
+        let points = || series.points.iter().filter_map(|(u, summary)| Some(((*u)?, summary)));
+        for (u, summary) in points().filter(|(_, summary)| summary.error.is_some()) {
+            let [low, high] = ends(summary);
+            chart.error_bar(&panel, u, low, high);
+        }
+        let line: Vec<(f64, f64)> =
+            points().map(|(u, summary)| (u, PERCENT * summary.mean)).collect();
+        let about = |u: f64, mean: f64| format!("{}, u = {u}: {}", series.name, number(mean));
+        chart.line(&panel, style(series).unwrap_or(Series::First), &line, about);
+    }
+}
+
+fn level(chart: &mut Chart, panel: &Panel, series: &FigureSeries) {
+    let Some(summary) = series.points.first().map(|(_, summary)| summary) else { return };
+    let Some(y) = panel.at_y(PERCENT * summary.mean) else { return };
+    let (left, right) = (panel.left, panel.right());
+    let [low, high] = ends(summary).map(|end| panel.at_y(end));
+    if let Some((low, high)) =
+        low.zip(high).filter(|(low, high)| low > high && series.line == Line::Level)
+    {
+        chart.rectangle("band", (left, right), (high, low), &format!("{}, ± error", series.name));
+    }
+    let class = match series.line {
+        Line::Level => "line ref",
+        Line::Dotted => "line s3",
+        _ => "edge",
+    };
+    chart.segment(class, (left, y), (right, y));
+    if series.line == Line::Baseline {
+        chart.text("stage", left + 4.0, y - 3.0, &series.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::markup::elements;
+    use super::*;
+
+    fn summary(mean: f64) -> Summary {
+        Summary { mean, error: Some(0.01), count: 5 }
+    }
+
+    #[test]
+    fn curves_levels_and_baselines_are_drawn() {
+        let series = |name: &str, line: Line, points: &[(Option<f64>, f64)]| FigureSeries {
+            name: String::from(name),
+            line,
+            points: points.iter().map(|&(u, mean)| (u, summary(mean))).collect(),
+        };
+        let panel = |title: &str| FigurePanel {
+            title: String::from(title),
+            series: vec![
+                series(
+                    "constant",
+                    Line::Solid,
+                    &[(Some(0.1), 0.4), (Some(0.5), 0.5), (Some(1.5), 0.45)],
+                ),
+                series("variable", Line::Dotted, &[(Some(0.1), 0.42), (Some(0.5), 0.52)]),
+                series("HEX", Line::Level, &[(None, 0.44)]),
+                series("softmax", Line::Baseline, &[(None, 0.3)]),
+            ],
+        };
+        let figure = Figure {
+            file: String::from("figure"),
+            title: String::from("A & B"),
+            x: String::from("u"),
+            y: String::from("top-1 accuracy"),
+            panels: (0..5).map(|at| panel(&format!("{at} %"))).collect(),
+        };
+        let svg = figure_svg(&figure);
+        assert_eq!(elements(&svg).first().map(String::as_str), Some("svg"));
+        assert_eq!(svg.matches("class=\"error\"").count(), 5 * 5);
+        assert_eq!(svg.matches(">softmax</text>").count(), 5, "in each panel");
+        assert_eq!(svg.matches(">HEX</text>").count(), 1, "in the legend");
+        assert!(svg.contains("A &amp; B") && !svg.contains("NaN"), "{svg}");
+        let nothing =
+            Figure { panels: vec![FigurePanel { title: String::new(), series: vec![] }], ..figure };
+        assert!(figure_svg(&nothing).contains("no data"));
+    }
+}

@@ -1,0 +1,159 @@
+//! One run: training on relabelled rows, the epoch chosen on validation rows, measured on test rows.
+
+use std::sync::atomic::AtomicBool;
+
+use phex::infer::{Evidence, Options};
+use phex::learn::{Loss, Tie};
+use phex::metrics::{Table, class_report};
+use phex_train::{
+    Config, Examples, HeadConfig, Metric, ObjectiveConfig, OptimiserConfig, RowChoice, Schedule,
+    Stage, Start, StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
+};
+use serde::{Deserialize, Serialize};
+
+use super::data::{Data, Sample};
+use super::settings::{Curriculum, Inference, Job, Relations};
+use crate::Error;
+use crate::runner::Stopper;
+
+/// What a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    /// The part of the validation rows whose most probable leaf is theirs.
+    pub(super) validation: f64,
+    /// The same of the test rows.
+    pub(super) top_1: f64,
+    /// The part of the test rows whose leaf is among the five most probable.
+    pub(super) top_5: f64,
+    /// What found the expectations of the last stage.
+    pub(super) engine: String,
+}
+
+/// A model with the way of inference that its last stage was trained by.
+#[derive(Debug)]
+pub(crate) struct Trained {
+    pub(crate) model: TrainedModel,
+    pub(crate) options: Options,
+    pub(crate) engine: &'static str,
+}
+
+/// Trains and measures.
+pub(super) fn run(job: &Job, data: &Data, stop: &AtomicBool) -> Result<Answer, Error> {
+    let [validation, test] = data.evaluation(job.seed);
+    let Trained { model, options, engine } = train(job, data, &validation, stop)?;
+    let [validation, _] = accuracies(&model, &options, &validation, data)?;
+    let [top_1, top_5] = accuracies(&model, &options, &test, data)?;
+    Ok(Answer { validation, top_1, top_5, engine: String::from(engine) })
+}
+
+/// Trains; the validation rows choose the epoch.
+pub(crate) fn train(
+    job: &Job,
+    data: &Data,
+    validation: &Sample,
+    stop: &AtomicBool,
+) -> Result<Trained, Error> {
+    let training = data.training(job.rows_a_class, job.relabelled, job.relations, job.seed);
+    let mut last: Option<Trained> = None;
+    for (inference, config) in parts(job) {
+        let options = inference.options(job.seed);
+        let (rows, check) = (examples(&training, data)?, examples(validation, data)?);
+        let mut trainer = Trainer::new(config, &data.graph, &options, rows, Some(check))?;
+        if let Some(last) = &last {
+            trainer.start_from(&last.model.head)?;
+        }
+        let engine = trainer.engine().map_or("none", |engine| engine.plan().method.name());
+        let model = trainer.run(&mut Stopper(stop)).map_err(|error| match error {
+            phex_train::Error::Interrupted => Error::Interrupted,
+            error => Error::Training(error),
+        })?;
+        last = Some(Trained { model, options, engine });
+    }
+    last.ok_or_else(|| Error::Broken { message: String::from("it has no stage") })
+}
+
+fn examples<'d>(sample: &'d Sample, data: &Data) -> Result<Examples<'d>, Error> {
+    Ok(Examples::new(&sample.features, &sample.targets, &data.graph)?)
+}
+
+/// The part of the rows whose leaf is the most probable, and among the five most probable.
+pub(crate) fn accuracies(
+    model: &TrainedModel,
+    options: &Options,
+    sample: &Sample,
+    data: &Data,
+) -> Result<[f64; 2], Error> {
+    let probabilities = model.predictor(options)?.predict(&sample.features)?;
+    let rows = 0..sample.targets.rows();
+    let truths: Vec<Evidence> = rows.flat_map(|row| sample.targets.evidence(row)).collect();
+    let table = Table::new(data.graph.len(), &probabilities, &truths)?;
+    let leaves: Vec<_> = data.graph.leaves().collect();
+    let report = class_report(&table, &leaves, &[1, 5])?;
+    let part = |at: usize| report.top.get(at).and_then(|top| top.accuracy).unwrap_or(f64::NAN);
+    Ok([part(0), part(1)])
+}
+
+/// One after another, each from the weights of the one before: a change of inference is a part of its
+/// own.
+fn parts(job: &Job) -> Vec<(Inference, Config)> {
+    let these = StrengthSetting::All(job.strength());
+    let hard = StrengthSetting::All(phex::graph::Strength::Hard);
+    let stage = |strength, epochs, rows| Stage { strength, epochs, rows, ..Stage::default() };
+    let half = job.epochs.div_ceil(2);
+    let all = |strength, epochs| stage(strength, epochs, RowChoice::All);
+    match job.curriculum {
+        Curriculum::Plain => vec![(job.inference, config(job, vec![all(these, job.epochs)]))],
+        Curriculum::WarmUp => {
+            // As many steps as one pass over all rows takes.
+            let passes = (1.0 / (1.0 - job.relabelled).max(1e-3)).round().max(1.0) as usize;
+            let first = stage(these, passes, RowChoice::MostSpecific);
+            vec![(job.inference, config(job, vec![first, all(these, job.epochs)]))]
+        }
+        Curriculum::HardFirst => vec![
+            (Inference::Exact, config(&hardened(job), vec![all(hard, job.epochs)])),
+            (job.inference, config(job, vec![all(these, half)])),
+        ],
+        Curriculum::HardLast => vec![
+            (job.inference, config(job, vec![all(these, job.epochs)])),
+            (Inference::Exact, config(&hardened(job), vec![all(hard, half)])),
+        ],
+    }
+}
+
+/// The same with hard relations, which have nothing to learn.
+fn hardened(job: &Job) -> Job {
+    Job { relations: Relations::Hard, u: None, inference: Inference::Exact, ..job.clone() }
+}
+
+fn config(job: &Job, stages: Vec<Stage>) -> Config {
+    let start = if job.start > 0.0 { Start::Normal(job.start) } else { Start::Zero };
+    let objective = match job.relations {
+        Relations::Hard | Relations::Soft | Relations::Learned => {
+            ObjectiveConfig::Relations { loss: Loss::Joint }
+        }
+        Relations::SoftmaxFine => ObjectiveConfig::Softmax { coarse: false },
+        Relations::SoftmaxSums => ObjectiveConfig::Softmax { coarse: true },
+        Relations::Sigmoids => ObjectiveConfig::Independent,
+    };
+    let strengths = match job.relations {
+        Relations::Learned => {
+            StrengthConfig::Learned { tie: Tie::Kind, prior: 0.01, learning_rate: 0.05, every: 10 }
+        }
+        _ => StrengthConfig::Fixed,
+    };
+    Config {
+        head: HeadConfig { hidden: job.hidden.clone(), start, ..HeadConfig::default() },
+        objective,
+        optimiser: OptimiserConfig {
+            learning_rate: job.learning_rate,
+            batch: job.batch,
+            schedule: Schedule::Cosine { warm_up: 0.0 },
+            ..OptimiserConfig::default()
+        },
+        stages,
+        strengths,
+        validation: ValidationConfig { metric: Metric::Accuracy, ..ValidationConfig::default() },
+        seed: job.seed,
+        ..Config::default()
+    }
+}

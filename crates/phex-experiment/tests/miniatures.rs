@@ -1,0 +1,62 @@
+//! The experiments that are built in: descriptions, miniatures on generated data, resuming.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use phex_experiment::{Error, Experiment, Journal, Outcome, Runner, Unwatched};
+
+fn run(name: &str, journal: &Path, resume: bool) -> Outcome {
+    let experiment = Experiment::load(name, true).unwrap();
+    let stop = AtomicBool::new(false);
+    let journal = Journal::open(journal, resume).unwrap();
+    let runner = Runner::new(journal, 2, &Unwatched, &stop);
+    experiment.run(Path::new("there is no such folder"), &runner).unwrap()
+}
+
+#[test]
+fn every_description_is_well_formed() {
+    for name in Experiment::names() {
+        for quick in [false, true] {
+            assert_eq!(Experiment::load(name, quick).unwrap().name(), name);
+        }
+    }
+    let unknown = Experiment::load("imagnet", false).unwrap_err().to_string();
+    assert!(unknown.contains("imagenet, cifar100"), "{unknown}");
+    let text = "kind = \"speed\"\ntitle = \"\"\ngraphs = []\nu = 1\nrows = 1\nsecond = 1";
+    let wrong = Experiment::parse("mine", text, false).unwrap_err().to_string();
+    assert!(wrong.contains("mine") && wrong.contains("second"), "{wrong}");
+}
+
+#[test]
+fn a_full_run_needs_its_data_and_a_miniature_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in Experiment::names() {
+        let stop = AtomicBool::new(false);
+        let journal = Journal::open(&folder.path().join(name), false).unwrap();
+        let runner = Runner::new(journal, 1, &Unwatched, &stop);
+        let full = Experiment::load(name, false).unwrap();
+        let error = full.run(folder.path(), &runner).unwrap_err();
+        assert!(matches!(error, Error::NoData { .. }), "{name}: {error}");
+        let outcome = run(name, &folder.path().join(format!("{name}.jsonl")), false);
+        assert!(outcome.tables.iter().all(|table| !table.rows.is_empty()), "{outcome:?}");
+        for table in &outcome.tables {
+            assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{table:?}");
+        }
+        assert!(outcome.markdown().contains("--quick"));
+    }
+}
+
+/// Whatever part of the runs is there, the outcome is the same.
+#[test]
+fn a_resumed_run_finds_what_an_uninterrupted_one_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.jsonl");
+    let whole = run("cifar100", &path, false);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &text[..text.len() / 2]).unwrap();
+    let resumed = run("cifar100", &path, true);
+    assert_eq!(whole.tables, resumed.tables);
+    assert_eq!(whole.figures, resumed.figures);
+}
