@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph};
+use phex::graph::{ExclusionRule, GraphBuilder, LabelId, RelationGraph};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::relabelled::{Data, DataName};
+use crate::zero_shot;
 
 /// A graph of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,10 @@ pub(crate) enum GraphName {
     TinyImagenet,
     /// The 1860 labels of ILSVRC2012.
     Imagenet,
+    /// Classes × attributes.
+    Awa,
+    Cub,
+    Apy,
 }
 
 impl GraphName {
@@ -27,6 +32,9 @@ impl GraphName {
             GraphName::Cifar100 => "CIFAR-100",
             GraphName::TinyImagenet => "Tiny-ImageNet",
             GraphName::Imagenet => "ImageNet",
+            GraphName::Awa => "AwA",
+            GraphName::Cub => "CUB",
+            GraphName::Apy => "aPY",
         }
     }
 
@@ -37,6 +45,9 @@ impl GraphName {
             GraphName::Cifar100 => "cifar100",
             GraphName::TinyImagenet => "tiny_imagenet",
             GraphName::Imagenet => "imagenet",
+            GraphName::Awa => "awa",
+            GraphName::Cub => "cub",
+            GraphName::Apy => "apy",
         };
         Some(folder.join(inside)).filter(|path| !path.is_dir())
     }
@@ -46,6 +57,9 @@ impl GraphName {
             GraphName::Generated => Ok(Data::load(DataName::Generated, folder)?.graph),
             GraphName::Cifar100 => crate::relabelled::cifar_graph(&folder.join("cifar100")),
             GraphName::TinyImagenet => hierarchy(&folder.join("tiny_imagenet/hierarchy_edges.tsv")),
+            GraphName::Awa => zero_shot::hard_graph(zero_shot::DataName::Awa, folder),
+            GraphName::Cub => zero_shot::hard_graph(zero_shot::DataName::Cub, folder),
+            GraphName::Apy => zero_shot::hard_graph(zero_shot::DataName::Apy, folder),
             GraphName::Imagenet => {
                 hierarchy(&folder.join("imagenet/ilsvrc2012_hierarchy_edges.tsv"))
             }
@@ -99,4 +113,12 @@ pub(crate) fn present(
         present.push(GraphName::Generated);
     }
     Ok(present)
+}
+
+/// The labels of which one is on.
+pub(crate) fn classes(graph: &RelationGraph) -> Vec<LabelId> {
+    match graph.one_of().first() {
+        Some(classes) => classes.labels.clone(),
+        None => graph.leaves().collect(),
+    }
 }

@@ -12,7 +12,7 @@ use phex::infer::{Block, Engine, Options, Posterior, Trust, Want};
 use phex::model::Model;
 use serde::{Deserialize, Serialize};
 
-use crate::graphs::{GraphName, present};
+use crate::graphs::{GraphName, classes, present};
 use crate::outcome::{Figure, FigurePanel, FigureSeries, Line, Outcome, Table};
 use crate::random::Random;
 use crate::relabelled::{
@@ -176,7 +176,7 @@ fn errors(graph: &RelationGraph, scores: &[f64]) -> Result<Errors, Error> {
     };
     let exact = answer(&Inference::Exact.options(0))?;
     let loopy = answer(&Inference::Lbp.options(0))?;
-    let leaves: Vec<usize> = graph.leaves().map(|leaf| leaf.index()).collect();
+    let leaves: Vec<usize> = classes(graph).iter().map(|leaf| leaf.index()).collect();
     let best = |marginals: &[f64]| {
         leaves.iter().copied().max_by(|&a, &b| marginals[a].total_cmp(&marginals[b]))
     };

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use phex::graph::{LabelId, RelationGraph, Strength};
+use phex::graph::{RelationGraph, Strength};
 use phex::infer::{Block, Engine, Evidence, Method, Options, Want};
 use phex::learn::{Objective, gradients};
 use phex::model::Model;
 use serde::{Deserialize, Serialize};
 
-use crate::graphs::GraphName;
+use crate::graphs::{GraphName, classes};
 use crate::outcome::{Outcome, Table};
 use crate::random::Random;
 use crate::relabelled::Inference;
@@ -177,12 +177,12 @@ fn measure(job: &Job, graph: &RelationGraph) -> Result<Answer, Error> {
     })
 }
 
-/// A leaf of each row, of every other row its first parent.
-pub(crate) fn observed(graph: &RelationGraph, rows: usize, random: &mut Random) -> Vec<Evidence> {
-    let leaves: Vec<LabelId> = graph.leaves().collect();
+/// A class of each row, of every other row its first parent.
+fn observed(graph: &RelationGraph, rows: usize, random: &mut Random) -> Vec<Evidence> {
+    let classes = classes(graph);
     let mut all = vec![Evidence::Unknown; rows * graph.len()];
     for row in 0..rows {
-        let leaf = leaves[random.below(leaves.len())];
+        let leaf = classes[random.below(classes.len())];
         let parent = graph.topology().parents(leaf).first().copied();
         let label = parent.filter(|_| row % 2 == 1).unwrap_or(leaf);
         all[row * graph.len() + label.index()] = Evidence::On;

@@ -91,7 +91,7 @@ pub(crate) struct DemoCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentCommand {
-    /// One that is built in (imagenet, cifar100), or a TOML file
+    /// One that is built in (imagenet, cifar100, awa, cub, apy, speed, inference), or a TOML file
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// The folder of the data sets

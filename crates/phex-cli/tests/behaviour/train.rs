@@ -17,7 +17,8 @@ fn train_predict_and_evaluate() {
     assert_eq!(status, 0, "{error}");
     let run_json: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&run_json["rows"], &run_json["validation_rows"]), (&240.into(), &60.into()));
-    assert_eq!(run_json["epochs"], 25);
+    // One more to warm up on the rows that know a leaf.
+    assert_eq!(run_json["epochs"], 26);
     assert_eq!(run_json["plan"]["exact"], true);
     let mut names: Vec<String> = fs::read_dir(path.join("m"))
         .unwrap()

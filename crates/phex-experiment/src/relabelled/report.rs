@@ -256,7 +256,7 @@ impl<'a> View<'a> {
             FigurePanel { title: format!("{} relabelled", percent(part)), series }
         });
         let panels: Vec<FigurePanel> = panels.filter(|panel| !panel.series.is_empty()).collect();
-        Some(Figure {
+        (!panels.is_empty()).then(|| Figure {
             file: String::from(file),
             title: format!("{}, {group}: top-{metric} accuracy", self.settings.title),
             x: String::from("u"),

@@ -27,6 +27,7 @@ mod plan;
 mod pool;
 mod posterior;
 mod star;
+mod star_kernels;
 mod states;
 mod subsets;
 mod trw;

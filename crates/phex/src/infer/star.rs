@@ -10,15 +10,14 @@
 //!
 //! Where the costs take few values (constant strengths: two kinds of cell), `l` depends on the
 //! kind alone and both sums are matrix products with 0/1 matrices: O(A · kinds) functions and two
-//! products of C × A a row. Else every cell is computed: O(C · A) functions. Any finite score is
-//! safe: `l` is a log-sum-exp of two terms.
+//! products of C × A a row. Else every cell is computed: O(C · A) functions, in vectors where nothing
+//! is known of the row. Any finite score is safe: `l` is a log-sum-exp of two terms.
 
-use multiversion::multiversion;
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayViewMut2};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use super::k_best::{best_first, with_independent};
-use super::lanes::Elementary;
+use super::star_kernels::{add_scaled, cell, cells, class_cells, kinds, softmax, softmax_fast};
 use super::{Answers, Block, Evidence, LabelSet, Number, Scalar, Unfit};
 use crate::graph::LabelId;
 use crate::model::{Model, Relation};
@@ -44,6 +43,8 @@ pub(crate) struct Star {
     kind_of: Vec<u32>,
     /// For each kind but the first, the 0/1 matrix of its cells, classes × attributes.
     masks: Vec<(Array2<f32>, Array2<f64>)>,
+    /// The costs of an attribute off and on, classes × attributes, where cells are computed; else none.
+    cells: Vec<(Array2<f32>, Array2<f64>)>,
     bias: Vec<f64>,
     constant: f64,
     relations: Vec<Relation>,
@@ -140,7 +141,15 @@ impl Star {
         } else {
             Vec::new()
         };
+        let states = if kinds.len() > MAX_KINDS { 0..2 } else { 0..0 };
+        let cells = states.map(|state| {
+            let cost = |(c, a): (usize, usize)| costs[c * a_count + a][state];
+            let wide = Array2::from_shape_fn((c_count, a_count), cost);
+            (wide.mapv(|cost| cost as f32), wide)
+        });
+        let cells = cells.collect();
         Ok(Star {
+            cells,
             classes,
             attributes,
             own,
@@ -161,7 +170,8 @@ impl Star {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        (self.kind_of.len() * 4 + self.masks.len() * self.kind_of.len() * 12) as u64
+        let matrices = self.masks.len() + if self.by_cells() { 2 } else { 0 };
+        (self.kind_of.len() * (4 + matrices * 12)) as u64
     }
 
     fn by_cells(&self) -> bool {
@@ -173,6 +183,14 @@ impl Star {
         // What evidence excludes is a large number, which cancels in sums where the first kind of
         // cell can be excluded.
         let clamped = block.evidence.is_some() && self.kinds[0].contains(&f64::INFINITY);
+        if let [off, on] = &self.cells[..]
+            && block.evidence.is_none()
+            && answers.expectations.is_none()
+        {
+            let costs = [T::pick(&off.0, &off.1), T::pick(&on.0, &on.1)];
+            self.run_cells(block, costs, answers);
+            return;
+        }
         if self.by_cells() || clamped || answers.expectations.is_some() {
             (0..block.rows()).for_each(|row| self.run_row(block, row, answers));
             return;
@@ -287,6 +305,51 @@ impl Star {
         }
     }
 
+    /// All rows cell by cell, in vectors along the attributes.
+    fn run_cells<T: Number>(
+        &self,
+        block: &Block<'_, T>,
+        costs: [ArrayView2<'_, T>; 2],
+        answers: &mut Answers<'_, T>,
+    ) {
+        let (a_count, c_count) = (self.attributes.len(), self.classes.len());
+        let mut own = vec![T::ZERO; a_count];
+        let mut given = Array2::<T>::zeros((c_count, a_count));
+        let mut classes = vec![T::ZERO; c_count];
+        let mut sums = vec![T::ZERO; a_count];
+        for row in 0..block.rows() {
+            let scores = block.row(row);
+            for (own, id) in own.iter_mut().zip(&self.attributes) {
+                *own = scores[id.index()] + T::from_f64(self.bias[id.index()]);
+            }
+            let mut most = T::NEG_INFINITY;
+            for (c, id) in self.classes.iter().enumerate() {
+                let [off, on] = costs.each_ref().map(|all| all.row(c).to_slice().unwrap_or(&[]));
+                let level = class_cells(&own, off, on, row_of(&mut given, c));
+                let own = T::from_f64(self.bias[id.index()] - self.own[c]);
+                classes[c] = scores[id.index()] + own + level;
+                most = Scalar::max(most, classes[c]);
+            }
+            let total = softmax_fast(&mut classes, most);
+            if total == 0.0 || most == T::NEG_INFINITY {
+                answers.log_partition[row] = f64::NEG_INFINITY;
+                continue;
+            }
+            answers.log_partition[row] = self.constant + most.to_f64() + total.ln();
+            sums.fill(T::ZERO);
+            for (c, &probability) in classes.iter().enumerate().filter(|(_, p)| **p > T::ZERO) {
+                add_scaled(&mut sums, row_of(&mut given, c), probability);
+            }
+            let out = &mut answers.marginals[row * self.labels..(row + 1) * self.labels];
+            for (id, &probability) in self.classes.iter().zip(&classes) {
+                out[id.index()] = probability;
+            }
+            for (id, &sum) in self.attributes.iter().zip(&sums) {
+                out[id.index()] = sum;
+            }
+        }
+    }
+
     /// One row cell by cell, in doubles, with evidence and expectations.
     fn run_row<T: Scalar>(&self, block: &Block<'_, T>, row: usize, answers: &mut Answers<'_, T>) {
         let scores: Vec<f64> =
@@ -358,6 +421,21 @@ impl Star {
     ) -> f64 {
         let labels = relation.labels();
         let attribute = labels.iter().find_map(|id| self.attributes.binary_search(id).ok());
+        // A relation that only its own class can violate needs no sum over the others.
+        if let (Some(a), [x, y]) = (attribute, labels.as_slice()) {
+            let id = self.attributes[a];
+            let class = if *x == id { *y } else { *x };
+            let count = |class_on, state| {
+                relation.violations(|label| if label == id { state } else { class_on })
+            };
+            if count(false, false) == 0.0
+                && count(false, true) == 0.0
+                && let Some(c) = self.classes.iter().position(|label| *label == class)
+            {
+                let on = self.given(c, a, scores, known).1;
+                return classes[c] * (on * count(true, true) + (1.0 - on) * count(true, false));
+            }
+        }
         let sum = |(c, &p): (usize, &f64)| {
             if p == 0.0 {
                 return 0.0;
@@ -427,103 +505,9 @@ impl Star {
     }
 }
 
-/// The distinct costs and the kind of each cell.
-fn kinds(costs: &[[f64; 2]]) -> (Vec<[f64; 2]>, Vec<u32>) {
-    let mut index: std::collections::HashMap<[u64; 2], u32> = Default::default();
-    let mut kinds = Vec::new();
-    let mut kind_of = Vec::with_capacity(costs.len());
-    for &cost in costs {
-        let key = cost.map(f64::to_bits);
-        let kind = *index.entry(key).or_insert_with(|| {
-            kinds.push(cost);
-            kinds.len() as u32 - 1
-        });
-        kind_of.push(kind);
-    }
-    if kinds.is_empty() {
-        kinds.push([0.0, 0.0]);
-    }
-    // First the most frequent kind that excludes nothing: the others are differences from it.
-    let mut counts = vec![0usize; kinds.len()];
-    kind_of.iter().for_each(|&kind| counts[kind as usize] += 1);
-    let finite = (0..kinds.len()).filter(|&kind| !kinds[kind].contains(&f64::INFINITY));
-    if let Some(first) = finite.max_by_key(|&kind| counts[kind]) {
-        kinds.swap(0, first);
-        for kind in &mut kind_of {
-            *kind = match *kind {
-                0 => first as u32,
-                other if other == first as u32 => 0,
-                other => other,
-            };
-        }
-    }
-    (kinds, kind_of)
-}
-
 /// A row of a matrix, which is in standard layout.
 fn row_of<T>(matrix: &mut Array2<T>, row: usize) -> &mut [T] {
     let width = matrix.ncols();
     let all = matrix.as_slice_mut().unwrap_or(&mut []);
     &mut all[row * width..(row + 1) * width]
-}
-
-/// [`cell`] for all attributes of a row and one kind, in vectors.
-#[multiversion(targets = "simd")]
-fn cells<T: Elementary>(scores: &[T], off: T, on: T, level: &mut [T], given: &mut [T]) {
-    for ((&score, level), given) in scores.iter().zip(level).zip(given) {
-        let (a, b) = (-off, score - on);
-        let off_wins = a > b;
-        let high = if off_wins { a } else { b };
-        let small = (if off_wins { b - a } else { a - b }).exp_downwards();
-        let share = T::ONE / (T::ONE + small);
-        *level = high + small.ln_1p_unit();
-        *given = if off_wins { small * share } else { share };
-    }
-}
-
-/// [`softmax`] in vectors.
-#[multiversion(targets = "simd")]
-fn softmax_fast<T: Elementary>(weights: &mut [T], most: T) -> f64 {
-    // Sixteen sums side by side, whatever the width of the vectors: the order of additions, and so
-    // the result, is the same on every machine.
-    let mut sums = [T::ZERO; 16];
-    let shift = if most > T::NEG_INFINITY { most } else { T::ZERO };
-    for chunk in weights.chunks_mut(16) {
-        for (weight, sum) in chunk.iter_mut().zip(&mut sums) {
-            *weight = (*weight - shift).exp_downwards();
-            *sum += *weight;
-        }
-    }
-    let total: T = sums.into_iter().sum();
-    let scale = if total > T::ZERO { T::ONE / total } else { T::ZERO };
-    for weight in weights.iter_mut() {
-        *weight *= scale;
-    }
-    total.to_f64()
-}
-
-/// `log(exp(−off) + exp(score − on))` and the share of the second term.
-#[inline(always)]
-fn cell<T: Scalar>(score: T, off: T, on: T) -> (T, T) {
-    let (a, b) = (-off, score - on);
-    let (high, low) = if a > b { (a, b) } else { (b, a) };
-    let small = (low - high).exp();
-    let level = high + (T::ONE + small).ln();
-    let share = T::ONE / (T::ONE + small);
-    (level, if a > b { small * share } else { share })
-}
-
-/// Turns log-weights into probabilities; returns the sum of `exp(weight − most)`.
-fn softmax<T: Scalar>(weights: &mut [T], most: T) -> f64 {
-    if most == T::NEG_INFINITY {
-        weights.fill(T::ZERO);
-        return 0.0;
-    }
-    let mut total = T::ZERO;
-    for weight in weights.iter_mut() {
-        *weight = (*weight - most).exp();
-        total += *weight;
-    }
-    weights.iter_mut().for_each(|weight| *weight = *weight / total);
-    total.to_f64()
 }

@@ -241,6 +241,46 @@ fn engines_agree_on_bipartite_graphs() {
     assert!(taken[&Method::Star] > 200 && taken[&Method::Subsets] > 200, "{taken:?}");
 }
 
+/// Many different costs and nothing known of a row: `star` computes its cells in vectors.
+#[test]
+fn star_agrees_without_evidence() {
+    for seed in 0..60u64 {
+        let mut random = Random(seed * 15_485_863 + 1);
+        let (classes, attributes) = (2 + random.below(4), 5 + random.below(6));
+        let mut builder = GraphBuilder::new();
+        for c in 0..classes {
+            for a in 0..attributes {
+                let (class, attribute) = (format!("class {c}"), format!("attribute {a}"));
+                let hard = random.next() < 0.1;
+                let cost = if hard { Strength::Hard } else { Strength::W(3.0 * random.next()) };
+                builder.hierarchy(&attribute, &class, Some(cost));
+                builder.exclusion(&class, &attribute, Some(Strength::W(2.0 * random.next())));
+            }
+        }
+        let names: Vec<String> = (0..classes).map(|c| format!("class {c}")).collect();
+        builder.one_of("class", names.iter().map(String::as_str), None);
+        let model = Model::new(&builder.build().unwrap()).unwrap();
+        let compile = |method| {
+            Engine::compile(model.clone(), &Options { method, ..Options::default() }).unwrap()
+        };
+        let (star, brute) = (compile(Method::Star), compile(Method::Brute));
+        let n = model.len();
+        let scores: Vec<f64> = (0..3 * n).map(|_| 8.0 * (random.next() - 0.5)).collect();
+        let expected = brute.run(&Block::new(n, &scores), Want::default()).unwrap();
+        let got = star.run(&Block::new(n, &scores), Want::default()).unwrap();
+        let narrow: Vec<f32> = scores.iter().map(|&s| s as f32).collect();
+        let in_f32 = star.run(&Block::new(n, &narrow), Want::default()).unwrap();
+        for row in 0..3 {
+            assert!((got.log_partition[row] - expected.log_partition[row]).abs() < 1e-9);
+            for ((p, e), narrow) in got.row(row).iter().zip(expected.row(row)).zip(in_f32.row(row))
+            {
+                assert!(close(*p, *e, 1e-9), "{seed}: {p} {e}");
+                assert!(close(f64::from(*narrow), *e, 1e-5), "{seed}: f32 {narrow} {e}");
+            }
+        }
+    }
+}
+
 /// Models that are not label graphs.
 #[test]
 fn junction_agrees_on_any_pairwise_model() {

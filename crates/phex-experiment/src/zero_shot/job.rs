@@ -1,0 +1,279 @@
+//! Runs: each is told by all that decides it, and answers with accuracies.
+
+use std::sync::atomic::AtomicBool;
+
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use super::bilinear::{self, Bilinear};
+use super::data::{Data, Scaler};
+use super::folds::{Fold, Split};
+use super::linear::{Linear, Schedule};
+use super::relations::Strengths;
+use super::settings::{DataName, Scaling, StepRule, ZeroShotSettings};
+use super::through::Through;
+use super::{attributes, noise};
+use crate::Error;
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Job {
+    pub(super) data: DataName,
+    pub(super) seed: u64,
+    pub(super) folds: usize,
+    pub(super) fold: usize,
+    /// Which validation; none is the test.
+    pub(super) validation: Option<usize>,
+    pub(super) method: Method,
+    pub(super) batch: usize,
+    pub(super) rule: StepRule,
+    pub(super) scaling: Scaling,
+    pub(super) rows_a_class: usize,
+    pub(super) detector_area: Option<f64>,
+}
+
+/// What is trained, with the settings that are tried in one run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "method")]
+pub(super) enum Method {
+    /// Through relations.
+    Relations {
+        strengths: Strengths,
+        class_logits: bool,
+        learned: bool,
+        learning_rate: f64,
+        lengths: Vec<usize>,
+    },
+    /// Direct attribute prediction.
+    Attributes { learning_rate: f64, lengths: Vec<usize> },
+    /// The bilinear map; accuracies of all ridges of attributes for the first ridge of features, and so on.
+    Bilinear { feature_ridges: Vec<f64>, attribute_ridges: Vec<f64> },
+}
+
+impl Method {
+    /// The same with one of its settings alone.
+    pub(super) fn only(&self, setting: usize) -> Method {
+        let mut only = self.clone();
+        match &mut only {
+            Method::Relations { lengths, .. } | Method::Attributes { lengths, .. } => {
+                *lengths = vec![lengths[setting]];
+            }
+            Method::Bilinear { feature_ridges, attribute_ridges } => {
+                let width = attribute_ridges.len();
+                *feature_ridges = vec![feature_ridges[setting / width]];
+                *attribute_ridges = vec![attribute_ridges[setting % width]];
+            }
+        }
+        only
+    }
+
+    /// Its settings in words, when it has one.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Method::Relations { learning_rate, lengths, .. }
+            | Method::Attributes { learning_rate, lengths } => {
+                format!("rate {learning_rate}, {} epochs", lengths[0])
+            }
+            Method::Bilinear { feature_ridges, attribute_ridges } => {
+                format!("ridges {} and {}", feature_ridges[0], attribute_ridges[0])
+            }
+        }
+    }
+}
+
+/// What a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Found {
+    /// The mean accuracy per unseen class, of each setting.
+    pub(super) accuracies: Vec<f64>,
+    /// Learned factors on the costs of hierarchy and exclusion, after the last epoch.
+    pub(super) factors: Vec<f64>,
+}
+
+impl Job {
+    pub(super) fn new(
+        settings: &ZeroShotSettings,
+        fold: &Fold,
+        validation: Option<usize>,
+        method: Method,
+    ) -> Job {
+        Job {
+            data: settings.data,
+            seed: settings.seed,
+            folds: settings.folds,
+            fold: fold.index,
+            validation,
+            method,
+            batch: settings.batch,
+            rule: settings.rule,
+            scaling: settings.scaling,
+            rows_a_class: settings.rows_a_class,
+            detector_area: settings.detector_area,
+        }
+    }
+
+    /// Trains on the rows of the classes that are seen and asks for those that are not.
+    pub(super) fn run(&self, data: &Data, fold: &Fold, stop: &AtomicBool) -> Result<Found, Error> {
+        let split = match self.validation {
+            Some(number) => fold.validation(number),
+            None => fold.test(),
+        };
+        let rows = Rows::new(data, &split, self)?;
+        let schedule = |learning_rate: f64| Schedule {
+            learning_rate,
+            lengths: &[],
+            batch: self.batch,
+            rule: self.rule,
+            seed: self.seed,
+        };
+        let predicates = &data.predicates;
+        match &self.method {
+            Method::Relations { strengths, class_logits, learned, learning_rate, lengths } => {
+                let through =
+                    Through::new(predicates, &split, *strengths, *class_logits, *learned)?;
+                let through = std::cell::RefCell::new(through);
+                let mut head = Linear::new(rows.inputs.ncols(), through.borrow().outputs());
+                let mut accuracies = Vec::new();
+                head.train(
+                    &rows.inputs,
+                    &Schedule { lengths, ..schedule(*learning_rate) },
+                    stop,
+                    |outputs, batch| {
+                        let places: Vec<usize> =
+                            batch.iter().map(|&row| rows.places[row]).collect();
+                        through.borrow_mut().slope(outputs, &places)
+                    },
+                    |head| {
+                        let answer =
+                            through.borrow().answer(head.logits(rows.asked.view()).view())?;
+                        accuracies.push(rows.accuracy(answer.view()));
+                        Ok(())
+                    },
+                )?;
+                let factors = through.borrow().learned();
+                Ok(Found { accuracies, factors })
+            }
+            Method::Attributes { learning_rate, lengths } => {
+                let priors = attributes::priors(predicates, &split.seen);
+                let mut head = Linear::new(rows.inputs.ncols(), predicates.attributes.len());
+                let mut accuracies = Vec::new();
+                head.train(
+                    &rows.inputs,
+                    &Schedule { lengths, ..schedule(*learning_rate) },
+                    stop,
+                    |outputs, batch| {
+                        let class = |&row: &usize| split.seen[rows.places[row]];
+                        let classes: Vec<usize> = batch.iter().map(class).collect();
+                        Ok(attributes::slope(predicates, outputs, &classes))
+                    },
+                    |head| {
+                        let logits = head.logits(rows.asked.view());
+                        let scores =
+                            attributes::scores(predicates, logits.view(), &priors, &split.unseen);
+                        accuracies.push(rows.accuracy(scores.view()));
+                        Ok(())
+                    },
+                )?;
+                Ok(Found { accuracies, factors: Vec::new() })
+            }
+            Method::Bilinear { feature_ridges, attribute_ridges } => {
+                let signatures = |classes: &[usize]| bilinear::signatures(predicates, classes);
+                let bilinear = Bilinear::new(&rows.inputs, &rows.places, signatures(&split.seen));
+                let unseen = signatures(&split.unseen);
+                let mut accuracies = Vec::new();
+                for &ridge in feature_ridges {
+                    for map in bilinear.maps(ridge, attribute_ridges)? {
+                        let scores = bilinear::scores(rows.asked.view(), &map, &unseen);
+                        accuracies.push(rows.accuracy(scores.view()));
+                    }
+                }
+                Ok(Found { accuracies, factors: Vec::new() })
+            }
+        }
+    }
+}
+
+/// Rows of a split, scaled by those of the classes that are seen.
+struct Rows {
+    inputs: Array2<f32>,
+    /// The place of the class of each in those seen.
+    places: Vec<usize>,
+    asked: Array2<f32>,
+    /// The place of the class of each row that is asked for in those unseen.
+    truth: Vec<usize>,
+    unseen: usize,
+}
+
+impl Rows {
+    fn new(data: &Data, split: &Split, job: &Job) -> Result<Rows, Error> {
+        let (seen, asked) = (data.rows_of(&split.seen), data.rows_of(&split.unseen));
+        let noisy;
+        let features = match data.noise {
+            None => &data.features,
+            Some(separation) => {
+                let seed = job.seed.wrapping_mul(1000).wrapping_add(job.fold as u64);
+                noisy = noise::noisy(&data.features, separation, seed);
+                &noisy
+            }
+        };
+        let scaler = Scaler::new(features, &seen, job.scaling);
+        let broken = |error: ndarray::ShapeError| Error::Broken { message: error.to_string() };
+        let matrix = |rows: &[usize]| {
+            let shape = (rows.len(), features.columns);
+            Array2::from_shape_vec(shape, scaler.apply(features, rows)).map_err(broken)
+        };
+        let place = |rows: &[usize], classes: &[usize]| -> Vec<usize> {
+            let places = |&row: &usize| classes.iter().position(|&c| c == data.classes[row]);
+            rows.iter().filter_map(places).collect()
+        };
+        Ok(Rows {
+            inputs: matrix(&seen)?,
+            places: place(&seen, &split.seen),
+            asked: matrix(&asked)?,
+            truth: place(&asked, &split.unseen),
+            unseen: split.unseen.len(),
+        })
+    }
+
+    /// The mean over classes of the part of their rows whose score is the largest.
+    fn accuracy(&self, scores: ArrayView2<'_, f64>) -> f64 {
+        mean_accuracy(scores, &self.truth, self.unseen)
+    }
+}
+
+/// The mean over classes that have rows of the part of their rows whose largest score is their own.
+fn mean_accuracy(scores: ArrayView2<'_, f64>, truth: &[usize], classes: usize) -> f64 {
+    let (mut right, mut all) = (vec![0.0; classes], vec![0.0; classes]);
+    for (row, &class) in scores.outer_iter().zip(truth) {
+        let best = row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
+        all[class] += 1.0;
+        right[class] += f64::from(u8::from(best.is_some_and(|(at, _)| at == class)));
+    }
+    let parts = right.iter().zip(&all).filter(|(_, all)| **all > 0.0);
+    let (sum, count) = parts.fold((0.0, 0.0), |(s, n), (right, all)| (s + right / all, n + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accuracy_is_a_mean_over_classes() {
+        let scores = vec![0.9, 0.1, 0.8, 0.2, 0.3, 0.7, 0.6, 0.4];
+        let scores = Array2::from_shape_vec((4, 2), scores).unwrap();
+        // Class 0: two of three; class 1: none of one.
+        let found = mean_accuracy(scores.view(), &[0, 0, 0, 1], 3);
+        assert!((found - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_setting_is_taken_from_many() {
+        let all = Method::Bilinear {
+            feature_ridges: vec![1.0, 2.0],
+            attribute_ridges: vec![3.0, 4.0, 5.0],
+        };
+        let one = Method::Bilinear { feature_ridges: vec![2.0], attribute_ridges: vec![4.0] };
+        assert_eq!(all.only(4), one);
+    }
+}

@@ -1,0 +1,150 @@
+//! Zero-shot learning: classes without a single row, known by their attributes.
+//!
+//! Classes (a one-of group) and attributes are the labels, predicates their relations: hard (HEX), of one
+//! strength or of strengths that follow graded predicates ([`relations`]). A linear head is trained on rows of
+//! the seen classes, through the relations ([`through`]), and asked which of the unseen classes a row is of.
+//! DAP ([`attributes`]) and a bilinear map ([`bilinear`]) are the baselines.
+//!
+//! Each fold of classes is tested once. Learning rate and length of every entry are tuned by the same trials
+//! on validation classes, which are folds among the training classes; then the entry is trained on all of
+//! these and tested. Entries that are chosen among others ("tuned", the recipe) take the one that validation
+//! likes best. The cost of an experiment: folds × entries × (validations × learning rates + 1) runs.
+
+mod attributes;
+mod bilinear;
+mod data;
+mod entry;
+mod folds;
+mod generated;
+mod job;
+mod linear;
+mod noise;
+mod read;
+mod read_apy;
+mod relations;
+mod report;
+mod settings;
+mod solve;
+mod through;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use phex::graph::RelationGraph;
+
+use data::Data;
+use entry::Entry;
+use folds::Fold;
+use job::{Found, Job, Method};
+pub(crate) use settings::DataName;
+pub use settings::ZeroShotSettings;
+
+use crate::{Error, Outcome, Runner};
+
+/// Of one entry in one fold.
+#[derive(Debug, Clone)]
+struct Tested {
+    /// The setting that validation liked best.
+    chosen: Method,
+    /// Its mean accuracy per class there.
+    validation: f64,
+    /// And in the test.
+    test: f64,
+    /// Learned factors on the costs.
+    factors: Vec<f64>,
+}
+
+/// The graph of all classes and attributes of a data set, all relations hard.
+pub(crate) fn hard_graph(name: DataName, folder: &Path) -> Result<RelationGraph, Error> {
+    let predicates = read::read(name, folder, 0)?.predicates;
+    let classes: Vec<usize> = (0..predicates.classes.len()).collect();
+    let costs = relations::costs(&predicates, relations::Strengths::Hard);
+    Ok(relations::graph(&predicates, &costs, &classes)?)
+}
+
+/// Runs a zero-shot experiment on the data sets of a folder. A miniature whose data are not there takes
+/// generated ones.
+///
+/// # Errors
+/// [`Error::Specification`], [`Error::NoData`], whatever is wrong with the data, and those of the runs.
+pub fn run(
+    settings: &ZeroShotSettings,
+    folder: &Path,
+    quick: bool,
+    runner: &Runner<'_>,
+) -> Result<Outcome, Error> {
+    settings.check()?;
+    let mut settings = settings.clone();
+    let mut data = match read::read(settings.data, folder, settings.seed) {
+        Err(Error::NoData { .. }) if quick => {
+            settings.data = DataName::Generated;
+            settings.detector_area = None;
+            generated::generate(settings.seed)
+        }
+        read => read?,
+    };
+    if settings.data != DataName::Generated {
+        data.limit(settings.rows_a_class);
+    }
+    data.noise = settings.detector_area.map(noise::separation);
+    let entries = Entry::all(&settings);
+    let folds = Fold::all(&data, settings.folds, settings.seed);
+    let mut results = vec![Vec::new(); entries.len()];
+    for fold in &folds {
+        for (all, found) in
+            results.iter_mut().zip(run_fold(&settings, &data, fold, &entries, runner)?)
+        {
+            all.push(found);
+        }
+    }
+    Ok(report::outcome(&settings, &data, &entries, &results))
+}
+
+/// Tunes every entry on validation classes, then tests it.
+fn run_fold(
+    settings: &ZeroShotSettings,
+    data: &Data,
+    fold: &Fold,
+    entries: &[Entry],
+    runner: &Runner<'_>,
+) -> Result<Vec<Tested>, Error> {
+    let work = |job: &Job, stop: &AtomicBool| job.run(data, fold, stop);
+    let trials: Vec<Vec<Method>> = entries.iter().map(|entry| entry.trials(settings)).collect();
+    let mut jobs = Vec::new();
+    for method in trials.iter().flatten() {
+        for number in 0..settings.validations {
+            jobs.push(Job::new(settings, fold, Some(number), method.clone()));
+        }
+    }
+    let part = format!("fold {} of {}", fold.index + 1, settings.folds);
+    let found = runner.run(&format!("{part}: validation"), &jobs, work)?;
+    let mut found = found.chunks(settings.validations);
+    let mut chosen = Vec::new();
+    for methods in &trials {
+        let mut best: Option<(Method, f64)> = None;
+        for (method, found) in methods.iter().zip(&mut found) {
+            for setting in 0..found[0].accuracies.len() {
+                let sum: f64 = found.iter().map(|found| found.accuracies[setting]).sum();
+                let mean = sum / found.len() as f64;
+                if best.as_ref().is_none_or(|(_, most)| mean > *most) {
+                    best = Some((method.only(setting), mean));
+                }
+            }
+        }
+        let nothing = || Error::Broken { message: String::from("an entry has no trial") };
+        chosen.push(best.ok_or_else(nothing)?);
+    }
+    let jobs: Vec<Job> =
+        chosen.iter().map(|(method, _)| Job::new(settings, fold, None, method.clone())).collect();
+    let tests: Vec<Found> = runner.run(&format!("{part}: test"), &jobs, work)?;
+    let results = chosen.into_iter().zip(tests).map(|((chosen, validation), found)| Tested {
+        chosen,
+        validation,
+        test: found.accuracies.first().copied().unwrap_or(0.0),
+        factors: found.factors,
+    });
+    Ok(results.collect())
+}
+
+#[cfg(test)]
+mod tests;
