@@ -1,0 +1,243 @@
+// Inside–outside with counters on a forest: the recursion of `phex::infer` (family), rows across the lanes of a warp.
+//
+//   F_j(m) = F_{j-1}(m) e0 + F_{j-1}(m-1) q^{m-1} e1,   B_{j-1}(m) = e0 B_j(m) + e1 q^m B_j(m+1)
+//
+// A block takes 32 rows; its warps share out the labels with children, level after level, with a barrier between levels.
+// Every lane does the same steps on its own row, so nothing diverges, and every access is 32 consecutive numbers.
+// Messages lie in global memory (a block's own part, mostly in the second-level cache); the cells of a family in shared
+// memory where they fit. They are not kept from the inside to the outside pass but made again, which is cheaper than
+// to write and read them. Cost a row: O(sum of k^2) over families of k, and O(labels) numbers of traffic.
+
+#define LANES 32
+
+// 1 / total is taken as 2 - total: the check lets totals pass that make this exact to rounding.
+#ifdef DOUBLE
+#define LIMIT 600.0
+#define TOLERANCE 1e-10
+#define CLAMPED 1e-13
+#else
+#define LIMIT 80.0f
+#define TOLERANCE 1e-4f
+#define CLAMPED 1e-7f
+#endif
+
+struct Parent {
+    int label, message, outside, weight, layers, units_from, units_to, own_from, own_to, same_layers;
+};
+
+struct Unit {
+    int steps_from, steps_to, shared, width, most_layers, layers, total, product, product_layers, moves_from, moves_to,
+        turns, falls, clamped_turn, clamped_fall, cells;
+};
+
+// `kind`: 0 plain, 1 one open group, 2 by the list of moves. Cells are counted from the unit's first.
+struct Step {
+    int label, message, outside, child_layers, input, input_width, input_layers, output, width, layers, kind, moves_from,
+        moves_to, fall;
+};
+
+struct Chunk {
+    int group, from, to;
+};
+
+struct Forest {
+    const Parent *parents;
+    const Unit *units;
+    const Step *steps;
+    const uchar4 *moves;
+    const REAL *weights;
+    const REAL *bias;
+    // Where the weights of each label off and on go; -1 in `grouped` for labels that are not shifted with a group.
+    const int2 *slots;
+    const int *grouped;
+    // Labels of one-of groups, in chunks of at most 32; the chunks of group g are group_chunks[g]..group_chunks[g + 1].
+    const int *group_labels;
+    const Chunk *chunks;
+    const int *group_chunks;
+    // Parents by height for the inside pass, by depth for the outside pass, and where each level starts.
+    const int *up;
+    const int *up_levels;
+    const int *down;
+    const int *down_levels;
+    int up_count, down_count;
+    int labels, groups, chunk_count, messages, outside, totals, unit_count, root, region;
+    // Numbers of scratch a block and lane, and those of a warp's own region in global memory.
+    int block_numbers, wide_region;
+    double constant;
+};
+
+// A block's memory. Index i of an array is at [i * LANES + lane]; pointers are advanced by the lane.
+struct Memory {
+    REAL *inside, *outside, *totals, *shares, *scales, *values, *partial;
+    double *offsets;
+    // The warp's own: in shared memory, and in global memory for what does not fit.
+    REAL *near, *far;
+};
+
+#define AT(array, index) (array)[(index) * LANES]
+
+struct Row {
+    int exponents;
+    int suspect;
+};
+
+__device__ __forceinline__ REAL child_on(const Forest &f, const Unit &u, const Step &s, int y, REAL value) {
+    return (u.shared || y == 1) ? value : value * f.weights[s.fall];
+}
+
+// All cells of a unit, step after step, and the scale that each step applies. Returns through `cells`.
+__device__ __forceinline__ void forward(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, REAL *scales,
+                                        int *exponents) {
+    const REAL *turns = f.weights + u.turns;
+    int streams = u.shared ? 1 : 2;
+    for (int y = 0; y < streams; y++) AT(cells, y) = 1;
+    REAL scale = 1;
+    for (int at = u.steps_from; at < u.steps_to; at++) {
+        const Step &s = f.steps[at];
+        AT(scales, at - u.steps_from) = scale;
+        REAL most = 0;
+        const REAL *message = memory.inside + s.message * LANES;
+        for (int y = 0; y < streams; y++) {
+            const REAL *in = cells + (s.input + y * s.input_layers * s.input_width) * LANES;
+            REAL *out = cells + (s.output + y * s.layers * s.width) * LANES;
+            if (s.kind == 0) {
+                REAL e0 = AT(message, 0) * scale;
+                REAL e1 = child_on(f, u, s, y, AT(message, 1) * scale);
+                REAL carry = 0;
+#pragma unroll 4
+                for (int m = 0; m < s.input_width; m++) {
+                    REAL x = AT(in, m);
+                    REAL cell = x * e0 + carry;
+                    most = larger(most, cell);
+                    AT(out, m) = cell;
+                    carry = x * turns[m] * e1;
+                }
+                AT(out, s.input_width) = carry;
+                most = larger(most, carry);
+            } else if (s.kind == 1) {
+                REAL a0 = AT(message, 0) * scale, b0 = AT(message, 1) * scale;
+                REAL a1 = child_on(f, u, s, y, AT(message, 2) * scale);
+                REAL b1 = child_on(f, u, s, y, AT(message, 3) * scale);
+                const REAL *in_1 = in + s.input_width * LANES;
+                REAL *out_1 = out + s.width * LANES;
+                REAL carry_0 = 0, carry_1 = 0;
+#pragma unroll 2
+                for (int m = 0; m < s.input_width; m++) {
+                    REAL x0 = AT(in, m), x1 = AT(in_1, m);
+                    REAL cell_0 = x0 * a0 + carry_0;
+                    REAL cell_1 = x1 * a0 + (x0 * b0 + carry_1);
+                    most = larger(most, larger(cell_0, cell_1));
+                    AT(out, m) = cell_0;
+                    AT(out_1, m) = cell_1;
+                    x0 *= turns[m];
+                    x1 *= turns[m];
+                    carry_0 = x0 * a1;
+                    carry_1 = x1 * a1 + x0 * b1;
+                }
+                AT(out, s.input_width) = carry_0;
+                AT(out_1, s.input_width) = carry_1;
+                most = larger(most, larger(carry_0, carry_1));
+            } else {
+                for (int m = 0; m < s.layers * s.width; m++) AT(out, m) = 0;
+                for (int way = s.moves_from; way < s.moves_to; way++) {
+                    uchar4 move = f.moves[way];
+                    REAL e0 = AT(message, move.y) * scale;
+                    REAL e1 = child_on(f, u, s, y, AT(message, s.child_layers + move.y) * scale);
+                    const REAL *from = in + move.x * s.input_width * LANES;
+                    REAL *to = out + move.z * s.width * LANES;
+                    for (int m = 0; m < s.input_width; m++) {
+                        REAL x = AT(from, m);
+                        AT(to, m) += x * e0;
+                        AT(to, m + 1) += x * turns[m] * e1;
+                    }
+                }
+                for (int m = 0; m < s.layers * s.width; m++) most = larger(most, AT(out, m));
+            }
+        }
+        if (at + 1 < u.steps_to) scale = power_of_two(most, *exponents);
+    }
+}
+
+// Where a unit's cells, scales and backward cells go: in shared memory where they fit.
+__device__ __forceinline__ REAL *region_of(const Forest &f, const Memory &memory, const Unit &u) {
+    int needs = u.cells + (u.steps_to - u.steps_from) + 4 * u.most_layers * u.width;
+    return needs <= f.region ? memory.near : memory.far;
+}
+
+__device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
+    REAL *cells = region_of(f, memory, u);
+    forward(f, memory, u, cells, cells + u.cells * LANES, &row.exponents);
+    const REAL *end = cells + f.steps[u.steps_to - 1].output * LANES;
+    const REAL *falls = f.weights + u.falls;
+    for (int layer = 0; layer < u.layers; layer++) {
+        const REAL *low = end + layer * u.width * LANES;
+        const REAL *high = u.shared ? low : low + u.layers * u.width * LANES;
+        REAL off = 0, on = 0;
+        for (int m = 0; m < u.width; m++) {
+            on += AT(high, m);
+            off += u.shared ? AT(low, m) * falls[m] : AT(low, m);
+        }
+        AT(memory.totals, u.total + layer) = off;
+        AT(memory.totals, u.total + u.layers + layer) = on;
+    }
+}
+
+// The product of totals up to a unit, from the product before it.
+__device__ void multiply(const Forest &f, const Memory &memory, int index, Row &row) {
+    const Unit &u = f.units[index], &before = f.units[index - 1];
+    REAL most = 0;
+    for (int i = 0; i < 2 * u.layers; i++) most = larger(most, AT(memory.totals, u.total + i));
+    REAL scale = power_of_two(most, row.exponents);
+    for (int i = 0; i < 2 * u.product_layers; i++) AT(memory.totals, u.product + i) = 0;
+    for (int y = 0; y < 2; y++)
+        for (int way = u.moves_from; way < u.moves_to; way++) {
+            uchar4 move = f.moves[way];
+            REAL x = AT(memory.totals, before.product + y * before.product_layers + move.x);
+            REAL total = AT(memory.totals, u.total + y * u.layers + move.y) * scale;
+            AT(memory.totals, u.product + y * u.product_layers + move.z) += x * total;
+        }
+    most = 0;
+    for (int i = 0; i < 2 * u.product_layers; i++) most = larger(most, AT(memory.totals, u.product + i));
+    // Two scales: a total and a product may each be far from 1.
+    REAL again = power_of_two(most, row.exponents);
+    for (int i = 0; i < 2 * u.product_layers; i++) AT(memory.totals, u.product + i) *= again;
+    AT(memory.scales, 2 * index) = scale;
+    AT(memory.scales, 2 * index + 1) = again;
+}
+
+__device__ void inside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+    for (int index = p.units_from; index < p.units_to; index++) {
+        inside_unit(f, memory, f.units[index], row);
+        if (index > p.units_from) multiply(f, memory, index, row);
+    }
+    const Unit &last = f.units[p.units_to - 1];
+    REAL off = p.label < 0 ? REAL(0) : AT(memory.inside, p.weight);
+    REAL on = p.label < 0 ? REAL(1) : AT(memory.inside, p.weight + 1);
+    REAL message[2 * MAX_LAYERS];
+    REAL most = 0;
+#pragma unroll
+    for (int i = 0; i < 2 * MAX_LAYERS; i++) message[i] = 0;
+    if (p.same_layers) {
+#pragma unroll
+        for (int i = 0; i < 2 * MAX_LAYERS; i++)
+            if (i < 2 * p.layers) message[i] = AT(memory.totals, last.product + i) * (i < p.layers ? off : on);
+    } else {
+        for (int way = p.own_from; way < p.own_to; way++) {
+            uchar4 move = f.moves[way];
+            REAL below = AT(memory.totals, last.product + move.y * last.product_layers + move.x);
+            int to = move.y * p.layers + move.z;
+#pragma unroll
+            for (int i = 0; i < 2 * MAX_LAYERS; i++)
+                if (i == to) message[i] += below * (move.y ? on : off);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * MAX_LAYERS; i++) most = larger(most, message[i]);
+    REAL scale = power_of_two(most, row.exponents);
+#pragma unroll
+    for (int i = 0; i < 2 * MAX_LAYERS; i++)
+        if (i < 2 * p.layers) AT(memory.inside, p.message + i) = message[i] * scale;
+    // The outside pass needs them scaled.
+    AT(memory.inside, p.weight) = off * scale;
+    AT(memory.inside, p.weight + 1) = on * scale;
+}

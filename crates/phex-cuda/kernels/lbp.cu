@@ -1,0 +1,256 @@
+// Loopy belief propagation in odds, all messages at once (flooding): the labels and pairs. HAS_GROUPS, HAS_FACTORS and
+// HAS_PORTS are 0 for models without one-of groups, cardinality factors and either: their code is then left out.
+//
+//   rho' = (psi10 rho + psi11 B) / (psi00 rho + psi01 B)        B the sender's belief, rho the message the other way
+//
+// A block takes ROWS rows and keeps their beliefs and messages in shared memory (SHARED), or in its part of global
+// memory where they do not fit. A thread has both directions of an edge, so messages are replaced in place, and two
+// share a division. A number of all ROWS rows lies side by side, one access of up to 16 bytes. Nodes are numbered by
+// degree and node p has its messages at base(p / 8) + 8 j + p % 8; the edges come in eights whose ends all differ modulo
+// 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message.
+
+struct __align__(sizeof(REAL) * ROWS) Vec {
+    REAL v[ROWS];
+};
+
+#ifdef DOUBLE
+#define MESSAGE 1.809251394333065554e75
+#define WIDE 6.668014432879854e240
+#define CERTAIN 1e-25
+#define FAINT 1e-200
+#define KNOWN 1073741824.0
+#define LOST -1000
+#ifdef MILD
+#define EXPONENT 300
+#else
+#define EXPONENT 700
+#endif
+#else
+#define MESSAGE 1073741824.0f
+#define WIDE 1.329228e36f
+#define CERTAIN 1e-20f
+#define FAINT 1e-36f
+#define KNOWN 8388608.0f
+#define LOST -120
+#ifdef MILD
+#define EXPONENT 40
+#else
+#define EXPONENT 90
+#endif
+#endif
+// So many messages multiply without leaving the range of the type.
+#ifdef MILD
+#define SAFE 8
+#else
+#define SAFE 4
+#endif
+
+struct Network {
+    const uint4 *edges;
+    const REAL *weights;
+    const int *node_label, *slot_base, *degree, *port_start;
+    // One-of groups: states of all groups one after another.
+    const int *state_label, *group_start;
+    // Entries of links, link after link: state, link; and the entries of each state.
+    const int2 *entries;
+    const REAL *entry_weights;
+    const int *link_start, *link_port, *link_group, *state_entries_start, *state_entries;
+    // Parts: states of a group that are members of a cardinality factor; and the parts of each state.
+    const int *part_start, *part_states, *part_group, *state_parts_start, *state_parts;
+    // Members of cardinality factors: a port p as p, a part p as -1 - p.
+    const int *factor_start, *members;
+    const double *factor_cost, *bias;
+    int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest;
+    double constant;
+};
+
+struct Course {
+    int iterations, stride;
+    // Old and new part of a damped message.
+    REAL old_part, new_part;
+    double tolerance, drift;
+    // Whether a row may stop before all iterations are done.
+    int may_stop;
+};
+
+// A block's numbers; those of pairs in shared memory.
+struct Memory {
+    Vec *belief, *slots;
+    Vec *own, *own_exponent, *incoming, *cavity, *entry, *state_own, *state_own_exponent, *state_exponent, *state_weight,
+        *state_belief, *part_in, *part_cavity;
+    // ROWS numbers a group.
+    double *group_total, *group_exponent;
+    // Room for the counts of a cardinality factor, a warp each.
+    double *counts;
+};
+
+__device__ __forceinline__ REAL within(REAL x, REAL limit) {
+    x = x < limit ? x : limit;
+    return x > 1 / limit ? x : 1 / limit;
+}
+
+// Mantissa in [1, 2) and exponent of a positive number.
+__device__ __forceinline__ float split(float x, int &exponent) {
+    u32 bits = __float_as_uint(x);
+    exponent += int(bits >> 23) - 127;
+    return __uint_as_float((bits & 0x007fffffu) | 0x3f800000u);
+}
+
+__device__ __forceinline__ double split(double x, int &exponent) {
+    u64 bits = u64(__double_as_longlong(x));
+    exponent += int(bits >> 52) - 1023;
+    return __longlong_as_double((long long)((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull));
+}
+
+__device__ __forceinline__ float two_to(int exponent, float) { return __uint_as_float(u32(exponent + 127) << 23); }
+__device__ __forceinline__ double two_to(int exponent, double) {
+    return __longlong_as_double((long long)(u64(exponent + 1023) << 52));
+}
+__device__ __forceinline__ float inverse(float x) { return __frcp_rn(x); }
+__device__ __forceinline__ double inverse(double x) { return 1 / x; }
+// As good to a few last digits, and a single instruction: for messages.
+__device__ __forceinline__ float quick_inverse(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ __forceinline__ double quick_inverse(double x) { return 1 / x; }
+
+// e to a power of any size as mantissa and exponent; infinite powers outweigh everything.
+__device__ __forceinline__ void scaled_exp(double log, REAL &mantissa, REAL &exponent) {
+    double bits = log * 1.4426950408889634074;
+    bits = bits < double(KNOWN) ? bits : double(KNOWN);
+    bits = bits > -double(KNOWN) ? bits : -double(KNOWN);
+    double down = floor(bits);
+    mantissa = REAL(exp2(bits - down));
+    exponent = REAL(down);
+}
+
+struct Watch {
+    REAL change[ROWS], drift[ROWS];
+};
+
+// The belief of a node from all that it is told, as mantissa and exponent.
+__device__ __forceinline__ void hear(const Network &n, const Memory &memory, int node, REAL (&mantissa)[ROWS],
+                                     int (&exponent)[ROWS]) {
+    Vec own = memory.own[node], own_exponent = memory.own_exponent[node];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        mantissa[r] = own.v[r];
+        exponent[r] = int(own_exponent.v[r]);
+    }
+    const Vec *slot = memory.slots + n.slot_base[node >> 3] + (node & 7);
+    int degree = n.degree[node >> 3];
+    for (int from = 0; from < degree; from += SAFE) {
+        int to = min(degree - from, SAFE);
+#pragma unroll
+        for (int j = 0; j < SAFE; j++) {
+            if (j >= to) break;
+            Vec message = slot[(from + j) * 8];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] *= message.v[r];
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r], exponent[r]);
+    }
+    if (HAS_PORTS)
+        for (int port = n.port_start[node]; port < n.port_start[node + 1]; port++) {
+            Vec said = memory.incoming[port];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r] * said.v[r], exponent[r]);
+        }
+}
+
+__device__ __forceinline__ REAL as_odds(REAL mantissa, int exponent) {
+    return mantissa * two_to(max(min(exponent, EXPONENT), -EXPONENT), mantissa);
+}
+
+__device__ __forceinline__ void tell_factors(const Network &n, const Memory &memory, int node,
+                                             const REAL (&odds)[ROWS], int mask) {
+    if (!HAS_PORTS) return;
+    for (int port = n.port_start[node]; port < n.port_start[node + 1]; port++) {
+        Vec said = memory.incoming[port], cavity = memory.cavity[port];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (mask >> r & 1) cavity.v[r] = within(odds[r] / said.v[r], WIDE);
+        memory.cavity[port] = cavity;
+    }
+}
+
+__device__ __forceinline__ void watch_change(Watch &watch, int r, REAL before, REAL now) {
+    REAL difference = absolute(now - before);
+    REAL probability = difference * quick_inverse((1 + now) * (1 + before));
+    // Where it is as good as certain, nothing is hidden any more.
+    REAL proportion = now > CERTAIN && now * CERTAIN < 1 ? difference * quick_inverse(now + before) : REAL(0);
+    watch.change[r] = larger(watch.change[r], probability);
+    watch.drift[r] = larger(watch.drift[r], proportion);
+}
+
+// All beliefs.
+__device__ __forceinline__ void visit_nodes(const Network &n, const Memory &memory, Watch *watch) {
+    for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
+        REAL mantissa[ROWS];
+        int exponent[ROWS];
+        hear(n, memory, node, mantissa, exponent);
+        Vec before;
+        if (watch) before = memory.belief[node];
+        REAL odds[ROWS];
+        Vec belief;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            odds[r] = belief.v[r] = as_odds(mantissa[r], exponent[r]);
+            if (watch) watch_change(*watch, r, before.v[r], odds[r]);
+        }
+        memory.belief[node] = belief;
+        tell_factors(n, memory, node, odds, ~0);
+    }
+}
+
+// A message above and below the line, mixed with the old one as probabilities.
+__device__ __forceinline__ void damp(const Course &course, REAL before, REAL &above, REAL &below) {
+    REAL fresh = course.new_part * (1 + before), kept = course.old_part * (above + below);
+    above = fresh * above + kept * before;
+    below = fresh * below + kept;
+}
+
+// All messages over pairs.
+__device__ __forceinline__ void visit_edges(const Network &n, const Memory &memory, const Course &course) {
+#pragma unroll 2
+    for (int at = threadIdx.x; at < n.edge_count; at += blockDim.x) {
+        uint4 edge = n.edges[at];
+#ifdef MILD
+        REAL t = n.weights[at];
+#else
+        REAL w00 = n.weights[4 * at], w01 = n.weights[4 * at + 1];
+        REAL w10 = n.weights[4 * at + 2], w11 = n.weights[4 * at + 3];
+#endif
+        if (edge.x == 0xffffffffu) continue;
+        Vec a = memory.belief[edge.x], b = memory.belief[edge.y];
+        Vec to_a = memory.slots[edge.z], to_b = memory.slots[edge.w];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            REAL at_a = to_a.v[r], at_b = to_b.v[r];
+#ifdef MILD
+            REAL above_b = t * at_a + a.v[r], below_b = at_a + t * a.v[r];
+            REAL above_a = t * at_b + b.v[r], below_a = at_b + t * b.v[r];
+#else
+            REAL above_b = w01 * at_a + w11 * a.v[r], below_b = w00 * at_a + w10 * a.v[r];
+            REAL above_a = w10 * at_b + w11 * b.v[r], below_a = w00 * at_b + w01 * b.v[r];
+#endif
+#ifdef DAMPED
+            damp(course, at_b, above_b, below_b);
+            damp(course, at_a, above_a, below_a);
+#endif
+#ifdef MILD
+            REAL share = quick_inverse(below_a * below_b);
+            to_a.v[r] = above_a * below_b * share;
+            to_b.v[r] = above_b * below_a * share;
+#else
+            to_a.v[r] = within(above_a / below_a, MESSAGE);
+            to_b.v[r] = within(above_b / below_b, MESSAGE);
+#endif
+        }
+        memory.slots[edge.z] = to_a;
+        memory.slots[edge.w] = to_b;
+    }
+}
