@@ -16,6 +16,7 @@ typedef signed char i8;
 #define MINUS_INFINITY __longlong_as_double(0xfff0000000000000LL)
 
 // Scores beyond this are refused, as on the processor; NaN compares false.
+__device__ __forceinline__ bool is_usable(float score) { return fabsf(score) <= 1e30f; }
 __device__ __forceinline__ bool is_usable(double score) { return fabs(score) <= 1e30; }
 
 // A power of two 2^-e that brings a positive number into [1, 2), and e.

@@ -21,20 +21,36 @@
 #define CLAMPED 1e-7f
 #endif
 
-struct Parent {
+struct __align__(16) Parent {
     int label, message, outside, weight, layers, units_from, units_to, own_from, own_to, same_layers;
+    // For family_simple.cu: 0, or how many layers; and of its only unit the size, the first child and its message, and
+    // the weights.
+    int simple, size, children, first_message, turns, falls;
 };
 
-struct Unit {
+struct __align__(16) Unit {
     int steps_from, steps_to, shared, width, most_layers, layers, total, product, product_layers, moves_from, moves_to,
         turns, falls, clamped_turn, clamped_fall, cells;
+    // Numbers a lane of the warp's own memory: cells, scales and backward cells.
+    int needs, unused[3];
 };
 
 // `kind`: 0 plain, 1 one open group, 2 by the list of moves. Cells are counted from the unit's first.
-struct Step {
+struct __align__(16) Step {
     int label, message, outside, child_layers, input, input_width, input_layers, output, width, layers, kind, moves_from,
-        moves_to, fall;
+        moves_to, fall, unused[2];
 };
+
+// A record of a table, read at once into registers. Tables never change, which the compiler cannot know: through a
+// plain reference it would read a record again after every write.
+template <class T> __device__ __forceinline__ T fetch(const T *table, int at) {
+    T record;
+    const int4 *from = reinterpret_cast<const int4 *>(table + at);
+    int4 *to = reinterpret_cast<int4 *>(&record);
+#pragma unroll
+    for (int i = 0; i < int(sizeof(T) / 16); i++) to[i] = __ldg(from + i);
+    return record;
+}
 
 struct Chunk {
     int group, from, to;
@@ -44,6 +60,8 @@ struct Forest {
     const Parent *parents;
     const Unit *units;
     const Step *steps;
+    // Of each step the child's label, outside message (or -1), inside message and layers.
+    const int4 *children;
     const uchar4 *moves;
     const REAL *weights;
     const REAL *bias;
@@ -54,13 +72,15 @@ struct Forest {
     const int *group_labels;
     const Chunk *chunks;
     const int *group_chunks;
-    // Parents by height for the inside pass, by depth for the outside pass, and where each level starts.
+    // Parents by height for the inside pass, by depth for the outside pass, and where those of each level and warp start.
     const int *up;
     const int *up_levels;
     const int *down;
     const int *down_levels;
+    // Where each warp's part of shared memory starts, and its length, in lines of 32 numbers.
+    const int2 *regions;
     int up_count, down_count;
-    int labels, groups, chunk_count, messages, outside, totals, unit_count, root, region;
+    int labels, groups, chunk_count, messages, outside, totals, unit_count, root;
     // Numbers of scratch a block and lane, and those of a warp's own region in global memory.
     int block_numbers, wide_region;
     double constant;
@@ -72,9 +92,11 @@ struct Memory {
     double *offsets;
     // The warp's own: in shared memory, and in global memory for what does not fit.
     REAL *near, *far;
+    int lines, lane;
 };
 
 #define AT(array, index) (array)[(index) * LANES]
+#define CELL(array, index) (array)[(index) * STRIDE]
 
 struct Row {
     int exponents;
@@ -82,116 +104,123 @@ struct Row {
 };
 
 __device__ __forceinline__ REAL child_on(const Forest &f, const Unit &u, const Step &s, int y, REAL value) {
-    return (u.shared || y == 1) ? value : value * f.weights[s.fall];
+    return (u.shared || y == 1) ? value : value * __ldg(f.weights + s.fall);
 }
 
-// All cells of a unit, step after step, and the scale that each step applies. Returns through `cells`.
+// All cells of a unit, step after step, and the scale that each step applies.
+template <int STRIDE>
 __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, REAL *scales,
                                         int *exponents) {
     const REAL *turns = f.weights + u.turns;
     int streams = u.shared ? 1 : 2;
-    for (int y = 0; y < streams; y++) AT(cells, y) = 1;
+    for (int y = 0; y < streams; y++) CELL(cells, y) = 1;
     REAL scale = 1;
     for (int at = u.steps_from; at < u.steps_to; at++) {
-        const Step &s = f.steps[at];
-        AT(scales, at - u.steps_from) = scale;
+        const Step s = fetch(f.steps, at);
+        CELL(scales, at - u.steps_from) = scale;
         REAL most = 0;
         const REAL *message = memory.inside + s.message * LANES;
         for (int y = 0; y < streams; y++) {
-            const REAL *in = cells + (s.input + y * s.input_layers * s.input_width) * LANES;
-            REAL *out = cells + (s.output + y * s.layers * s.width) * LANES;
+            const REAL *in = cells + (s.input + y * s.input_layers * s.input_width) * STRIDE;
+            REAL *out = cells + (s.output + y * s.layers * s.width) * STRIDE;
             if (s.kind == 0) {
                 REAL e0 = AT(message, 0) * scale;
                 REAL e1 = child_on(f, u, s, y, AT(message, 1) * scale);
                 REAL carry = 0;
 #pragma unroll 4
                 for (int m = 0; m < s.input_width; m++) {
-                    REAL x = AT(in, m);
+                    REAL x = CELL(in, m);
                     REAL cell = x * e0 + carry;
                     most = larger(most, cell);
-                    AT(out, m) = cell;
-                    carry = x * turns[m] * e1;
+                    CELL(out, m) = cell;
+                    carry = x * __ldg(turns + m) * e1;
                 }
-                AT(out, s.input_width) = carry;
+                CELL(out, s.input_width) = carry;
                 most = larger(most, carry);
             } else if (s.kind == 1) {
                 REAL a0 = AT(message, 0) * scale, b0 = AT(message, 1) * scale;
                 REAL a1 = child_on(f, u, s, y, AT(message, 2) * scale);
                 REAL b1 = child_on(f, u, s, y, AT(message, 3) * scale);
-                const REAL *in_1 = in + s.input_width * LANES;
-                REAL *out_1 = out + s.width * LANES;
+                const REAL *in_1 = in + s.input_width * STRIDE;
+                REAL *out_1 = out + s.width * STRIDE;
                 REAL carry_0 = 0, carry_1 = 0;
 #pragma unroll 2
                 for (int m = 0; m < s.input_width; m++) {
-                    REAL x0 = AT(in, m), x1 = AT(in_1, m);
+                    REAL x0 = CELL(in, m), x1 = CELL(in_1, m);
                     REAL cell_0 = x0 * a0 + carry_0;
                     REAL cell_1 = x1 * a0 + (x0 * b0 + carry_1);
                     most = larger(most, larger(cell_0, cell_1));
-                    AT(out, m) = cell_0;
-                    AT(out_1, m) = cell_1;
-                    x0 *= turns[m];
-                    x1 *= turns[m];
+                    CELL(out, m) = cell_0;
+                    CELL(out_1, m) = cell_1;
+                    x0 *= __ldg(turns + m);
+                    x1 *= __ldg(turns + m);
                     carry_0 = x0 * a1;
                     carry_1 = x1 * a1 + x0 * b1;
                 }
-                AT(out, s.input_width) = carry_0;
-                AT(out_1, s.input_width) = carry_1;
+                CELL(out, s.input_width) = carry_0;
+                CELL(out_1, s.input_width) = carry_1;
                 most = larger(most, larger(carry_0, carry_1));
             } else {
-                for (int m = 0; m < s.layers * s.width; m++) AT(out, m) = 0;
+                for (int m = 0; m < s.layers * s.width; m++) CELL(out, m) = 0;
                 for (int way = s.moves_from; way < s.moves_to; way++) {
-                    uchar4 move = f.moves[way];
+                    uchar4 move = __ldg(f.moves + way);
                     REAL e0 = AT(message, move.y) * scale;
                     REAL e1 = child_on(f, u, s, y, AT(message, s.child_layers + move.y) * scale);
-                    const REAL *from = in + move.x * s.input_width * LANES;
-                    REAL *to = out + move.z * s.width * LANES;
+                    const REAL *from = in + move.x * s.input_width * STRIDE;
+                    REAL *to = out + move.z * s.width * STRIDE;
                     for (int m = 0; m < s.input_width; m++) {
-                        REAL x = AT(from, m);
-                        AT(to, m) += x * e0;
-                        AT(to, m + 1) += x * turns[m] * e1;
+                        REAL x = CELL(from, m);
+                        CELL(to, m) += x * e0;
+                        CELL(to, m + 1) += x * __ldg(turns + m) * e1;
                     }
                 }
-                for (int m = 0; m < s.layers * s.width; m++) most = larger(most, AT(out, m));
+                for (int m = 0; m < s.layers * s.width; m++) most = larger(most, CELL(out, m));
             }
         }
         if (at + 1 < u.steps_to) scale = power_of_two(most, *exponents);
     }
 }
 
-// Where a unit's cells, scales and backward cells go: in shared memory where they fit.
-__device__ __forceinline__ REAL *region_of(const Forest &f, const Memory &memory, const Unit &u) {
-    int needs = u.cells + (u.steps_to - u.steps_from) + 4 * u.most_layers * u.width;
-    return needs <= f.region ? memory.near : memory.far;
-}
-
-__device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
-    REAL *cells = region_of(f, memory, u);
-    forward(f, memory, u, cells, cells + u.cells * LANES, &row.exponents);
-    const REAL *end = cells + f.steps[u.steps_to - 1].output * LANES;
+// A unit's cells lie in the warp's part of shared memory: those of all lanes side by side where they fit (STRIDE 32), else
+// those of 8 lanes at a time (STRIDE 8), and where not even these fit, in global memory.
+template <int STRIDE>
+__device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, Row &row) {
+    forward<STRIDE>(f, memory, u, cells, cells + u.cells * STRIDE, &row.exponents);
+    const REAL *end = cells + fetch(f.steps, u.steps_to - 1).output * STRIDE;
     const REAL *falls = f.weights + u.falls;
     for (int layer = 0; layer < u.layers; layer++) {
-        const REAL *low = end + layer * u.width * LANES;
-        const REAL *high = u.shared ? low : low + u.layers * u.width * LANES;
+        const REAL *low = end + layer * u.width * STRIDE;
+        const REAL *high = u.shared ? low : low + u.layers * u.width * STRIDE;
         REAL off = 0, on = 0;
         for (int m = 0; m < u.width; m++) {
-            on += AT(high, m);
-            off += u.shared ? AT(low, m) * falls[m] : AT(low, m);
+            REAL cell = CELL(high, m);
+            on += cell;
+            off += u.shared ? cell * __ldg(falls + m) : CELL(low, m);
         }
         AT(memory.totals, u.total + layer) = off;
         AT(memory.totals, u.total + u.layers + layer) = on;
     }
 }
 
+__device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
+    if (u.needs <= memory.lines) inside_unit<LANES>(f, memory, u, memory.near, row);
+    else if (u.needs <= 4 * memory.lines) {
+        for (int part = 0; part < 4; part++)
+            if (memory.lane / 8 == part) inside_unit<8>(f, memory, u, memory.near - memory.lane + memory.lane % 8, row);
+        __syncwarp();
+    } else inside_unit<LANES>(f, memory, u, memory.far, row);
+}
+
 // The product of totals up to a unit, from the product before it.
-__device__ void multiply(const Forest &f, const Memory &memory, int index, Row &row) {
-    const Unit &u = f.units[index], &before = f.units[index - 1];
+__device__ __forceinline__ void multiply(const Forest &f, const Memory &memory, int index, Row &row) {
+    const Unit u = fetch(f.units, index), before = fetch(f.units, index - 1);
     REAL most = 0;
     for (int i = 0; i < 2 * u.layers; i++) most = larger(most, AT(memory.totals, u.total + i));
     REAL scale = power_of_two(most, row.exponents);
     for (int i = 0; i < 2 * u.product_layers; i++) AT(memory.totals, u.product + i) = 0;
     for (int y = 0; y < 2; y++)
         for (int way = u.moves_from; way < u.moves_to; way++) {
-            uchar4 move = f.moves[way];
+            uchar4 move = __ldg(f.moves + way);
             REAL x = AT(memory.totals, before.product + y * before.product_layers + move.x);
             REAL total = AT(memory.totals, u.total + y * u.layers + move.y) * scale;
             AT(memory.totals, u.product + y * u.product_layers + move.z) += x * total;
@@ -205,12 +234,12 @@ __device__ void multiply(const Forest &f, const Memory &memory, int index, Row &
     AT(memory.scales, 2 * index + 1) = again;
 }
 
-__device__ void inside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+__device__ __forceinline__ void inside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
     for (int index = p.units_from; index < p.units_to; index++) {
-        inside_unit(f, memory, f.units[index], row);
+        inside_unit(f, memory, fetch(f.units, index), row);
         if (index > p.units_from) multiply(f, memory, index, row);
     }
-    const Unit &last = f.units[p.units_to - 1];
+    const Unit last = fetch(f.units, p.units_to - 1);
     REAL off = p.label < 0 ? REAL(0) : AT(memory.inside, p.weight);
     REAL on = p.label < 0 ? REAL(1) : AT(memory.inside, p.weight + 1);
     REAL message[2 * MAX_LAYERS];
@@ -223,7 +252,7 @@ __device__ void inside_parent(const Forest &f, const Memory &memory, const Paren
             if (i < 2 * p.layers) message[i] = AT(memory.totals, last.product + i) * (i < p.layers ? off : on);
     } else {
         for (int way = p.own_from; way < p.own_to; way++) {
-            uchar4 move = f.moves[way];
+            uchar4 move = __ldg(f.moves + way);
             REAL below = AT(memory.totals, last.product + move.y * last.product_layers + move.x);
             int to = move.y * p.layers + move.z;
 #pragma unroll

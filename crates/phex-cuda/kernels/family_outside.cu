@@ -2,14 +2,14 @@
 // the root's value, outside · inside sums to 1 at every label. Where it does not, a number left the range of the type.
 
 // Transposes `multiply`.
-__device__ void divide(const Forest &f, const Memory &memory, int index) {
-    const Unit &u = f.units[index], &before = f.units[index - 1];
+__device__ __forceinline__ void divide(const Forest &f, const Memory &memory, int index) {
+    const Unit u = fetch(f.units, index), before = fetch(f.units, index - 1);
     REAL scale = AT(memory.scales, 2 * index), again = AT(memory.scales, 2 * index + 1);
     for (int i = 0; i < 2 * u.layers; i++) AT(memory.shares, u.total + i) = 0;
     for (int i = 0; i < 2 * before.product_layers; i++) AT(memory.shares, before.product + i) = 0;
     for (int y = 0; y < 2; y++)
         for (int way = u.moves_from; way < u.moves_to; way++) {
-            uchar4 move = f.moves[way];
+            uchar4 move = __ldg(f.moves + way);
             int a = before.product + y * before.product_layers + move.x, b = u.total + y * u.layers + move.y;
             REAL share = AT(memory.shares, u.product + y * u.product_layers + move.z) * again;
             AT(memory.shares, b) += share * (AT(memory.totals, a) * scale);
@@ -18,22 +18,23 @@ __device__ void divide(const Forest &f, const Memory &memory, int index) {
 }
 
 // B at the end of a unit: the share of each count, and whether mass sits where a weight had to be clamped.
+template <int STRIDE>
 __device__ __forceinline__ void outside_ends(const Forest &f, const Memory &memory, const Unit &u, const REAL *cells,
                                              REAL *here, Row &row) {
-    const Step &end = f.steps[u.steps_to - 1];
+    const Step end = fetch(f.steps, u.steps_to - 1);
     const REAL *falls = f.weights + u.falls;
     int stride = u.most_layers * u.width;
     REAL clamped = 0;
     for (int layer = 0; layer < u.layers; layer++) {
         REAL off = AT(memory.shares, u.total + layer), on = AT(memory.shares, u.total + u.layers + layer);
         for (int m = 0; m < u.width; m++) {
-            REAL low = u.shared ? off * falls[m] : off;
+            REAL low = u.shared ? off * __ldg(falls + m) : off;
             int to = layer * u.width + m;
-            AT(here, stride + to) = u.shared ? on + low : on;
-            if (!u.shared) AT(here, to) = low;
+            CELL(here, (u.shared ? 0 : stride) + to) = u.shared ? on + low : on;
+            if (!u.shared) CELL(here, to) = low;
             if (m >= u.clamped_turn || m >= u.clamped_fall) {
-                REAL first = AT(cells, end.output + layer * u.width + m);
-                REAL second = u.shared ? first : AT(cells, end.output + (u.layers + layer) * u.width + m);
+                REAL first = CELL(cells, end.output + layer * u.width + m);
+                REAL second = u.shared ? first : CELL(cells, end.output + (u.layers + layer) * u.width + m);
                 if (m >= u.clamped_turn) clamped += on * second + low * first;
                 else if (u.shared) clamped += low * first;
             }
@@ -42,37 +43,37 @@ __device__ __forceinline__ void outside_ends(const Forest &f, const Memory &memo
     if (!(clamped <= CLAMPED)) row.suspect |= 1;
 }
 
-__device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
-    REAL *cells = region_of(f, memory, u);
-    REAL *scales = cells + u.cells * LANES;
-    REAL *here = scales + (u.steps_to - u.steps_from) * LANES;
+template <int STRIDE>
+__device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, Row &row) {
+    REAL *scales = cells + u.cells * STRIDE;
+    REAL *here = scales + (u.steps_to - u.steps_from) * STRIDE;
     int stride = u.most_layers * u.width, counted = 0;
-    REAL *next = here + 2 * stride * LANES;
-    forward(f, memory, u, cells, scales, &counted);
-    outside_ends(f, memory, u, cells, here, row);
+    REAL *next = here + (u.shared ? 1 : 2) * stride * STRIDE;
+    forward<STRIDE>(f, memory, u, cells, scales, &counted);
+    outside_ends<STRIDE>(f, memory, u, cells, here, row);
     const REAL *turns = f.weights + u.turns;
     for (int at = u.steps_to - 1; at >= u.steps_from; at--) {
-        const Step &s = f.steps[at];
-        REAL scale = AT(scales, at - u.steps_from);
+        const Step s = fetch(f.steps, at);
+        REAL scale = CELL(scales, at - u.steps_from);
         const REAL *message = memory.inside + s.message * LANES;
         REAL received[2 * MAX_LAYERS];
 #pragma unroll
         for (int i = 0; i < 2 * MAX_LAYERS; i++) received[i] = 0;
         for (int y = u.shared ? 1 : 0; y < 2; y++) {
             int stream = u.shared ? 0 : y;
-            const REAL *before = cells + (s.input + stream * s.input_layers * s.input_width) * LANES;
-            REAL *b = here + y * stride * LANES;
+            const REAL *before = cells + (s.input + stream * s.input_layers * s.input_width) * STRIDE;
+            REAL *b = here + stream * stride * STRIDE;
             if (s.kind == 0) {
                 REAL e0 = AT(message, 0) * scale;
                 REAL e1 = child_on(f, u, s, y, AT(message, 1) * scale);
-                REAL off = 0, on = 0, now = AT(b, 0);
+                REAL off = 0, on = 0, now = CELL(b, 0);
 #pragma unroll 4
                 for (int m = 0; m < s.input_width; m++) {
-                    REAL after = AT(b, m + 1), x = AT(before, m);
-                    REAL turned = after * turns[m];
+                    REAL after = CELL(b, m + 1), x = CELL(before, m);
+                    REAL turned = after * __ldg(turns + m);
                     off += x * now;
                     on += x * turned;
-                    AT(b, m) = now * e0 + turned * e1;
+                    CELL(b, m) = now * e0 + turned * e1;
                     now = after;
                 }
                 received[0] += off * scale;
@@ -81,19 +82,19 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
                 REAL a0 = AT(message, 0) * scale, c0 = AT(message, 1) * scale;
                 REAL a1 = child_on(f, u, s, y, AT(message, 2) * scale);
                 REAL c1 = child_on(f, u, s, y, AT(message, 3) * scale);
-                const REAL *before_1 = before + s.input_width * LANES;
-                REAL *b_1 = b + u.width * LANES;
-                REAL off_0 = 0, off_1 = 0, on_0 = 0, on_1 = 0, now_0 = AT(b, 0), now_1 = AT(b_1, 0);
+                const REAL *before_1 = before + s.input_width * STRIDE;
+                REAL *b_1 = b + u.width * STRIDE;
+                REAL off_0 = 0, off_1 = 0, on_0 = 0, on_1 = 0, now_0 = CELL(b, 0), now_1 = CELL(b_1, 0);
 #pragma unroll 2
                 for (int m = 0; m < s.input_width; m++) {
-                    REAL after_0 = AT(b, m + 1), after_1 = AT(b_1, m + 1), x0 = AT(before, m), x1 = AT(before_1, m);
-                    REAL t0 = after_0 * turns[m], t1 = after_1 * turns[m];
+                    REAL after_0 = CELL(b, m + 1), after_1 = CELL(b_1, m + 1), x0 = CELL(before, m), x1 = CELL(before_1, m);
+                    REAL t0 = after_0 * __ldg(turns + m), t1 = after_1 * __ldg(turns + m);
                     off_0 += x1 * now_1 + x0 * now_0;
                     off_1 += x0 * now_1;
                     on_0 += x1 * t1 + x0 * t0;
                     on_1 += x0 * t1;
-                    AT(b, m) = now_0 * a0 + (t0 * a1 + (now_1 * c0 + t1 * c1));
-                    AT(b_1, m) = now_1 * a0 + t1 * a1;
+                    CELL(b, m) = now_0 * a0 + (t0 * a1 + (now_1 * c0 + t1 * c1));
+                    CELL(b_1, m) = now_1 * a0 + t1 * a1;
                     now_0 = after_0;
                     now_1 = after_1;
                 }
@@ -104,21 +105,21 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
                 received[3] += child_on(f, u, s, y, on_1 * scale);
 #endif
             } else {
-                REAL *target = next + y * stride * LANES;
-                for (int m = 0; m < stride; m++) AT(target, m) = 0;
+                REAL *target = next + stream * stride * STRIDE;
+                for (int m = 0; m < stride; m++) CELL(target, m) = 0;
                 for (int way = s.moves_from; way < s.moves_to; way++) {
-                    uchar4 move = f.moves[way];
+                    uchar4 move = __ldg(f.moves + way);
                     REAL e0 = AT(message, move.y) * scale;
                     REAL e1 = child_on(f, u, s, y, AT(message, s.child_layers + move.y) * scale);
-                    const REAL *from = before + move.x * s.input_width * LANES;
-                    const REAL *above = b + move.z * u.width * LANES;
-                    REAL *to = target + move.x * u.width * LANES;
+                    const REAL *from = before + move.x * s.input_width * STRIDE;
+                    const REAL *above = b + move.z * u.width * STRIDE;
+                    REAL *to = target + move.x * u.width * STRIDE;
                     REAL off = 0, on = 0;
                     for (int m = 0; m < s.input_width; m++) {
-                        REAL x = AT(from, m), now = AT(above, m), turned = AT(above, m + 1) * turns[m];
+                        REAL x = CELL(from, m), now = CELL(above, m), turned = CELL(above, m + 1) * __ldg(turns + m);
                         off += x * now;
                         on += x * turned;
-                        AT(to, m) += now * e0 + turned * e1;
+                        CELL(to, m) += now * e0 + turned * e1;
                     }
                     on = child_on(f, u, s, y, on * scale);
 #pragma unroll
@@ -128,7 +129,7 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
                     for (int i = 0; i < 2 * MAX_LAYERS; i++)
                         if (i == s.child_layers + move.y) received[i] += on;
                 }
-                for (int m = 0; m < stride; m++) AT(b, m) = AT(target, m);
+                for (int m = 0; m < stride; m++) CELL(b, m) = CELL(target, m);
             }
         }
         REAL off = 0, on = 0;
@@ -148,8 +149,17 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
     }
 }
 
-__device__ void outside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
-    const Unit &last = f.units[p.units_to - 1];
+__device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
+    if (u.needs <= memory.lines) outside_unit<LANES>(f, memory, u, memory.near, row);
+    else if (u.needs <= 4 * memory.lines) {
+        for (int part = 0; part < 4; part++)
+            if (memory.lane / 8 == part) outside_unit<8>(f, memory, u, memory.near - memory.lane + memory.lane % 8, row);
+        __syncwarp();
+    } else outside_unit<LANES>(f, memory, u, memory.far, row);
+}
+
+__device__ __forceinline__ void outside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+    const Unit last = fetch(f.units, p.units_to - 1);
     REAL off = AT(memory.inside, p.weight), on = AT(memory.inside, p.weight + 1);
     if (p.label < 0) {
         AT(memory.outside, p.outside) = 0;
@@ -161,13 +171,13 @@ __device__ void outside_parent(const Forest &f, const Memory &memory, const Pare
     } else {
         for (int i = 0; i < 2 * last.product_layers; i++) AT(memory.shares, last.product + i) = 0;
         for (int way = p.own_from; way < p.own_to; way++) {
-            uchar4 move = f.moves[way];
+            uchar4 move = __ldg(f.moves + way);
             REAL from = AT(memory.outside, p.outside + move.y * p.layers + move.z) * (move.y ? on : off);
             AT(memory.shares, last.product + move.y * last.product_layers + move.x) += from;
         }
     }
     for (int index = p.units_to - 1; index >= p.units_from; index--) {
         if (index > p.units_from) divide(f, memory, index);
-        outside_unit(f, memory, f.units[index], row);
+        outside_unit(f, memory, fetch(f.units, index), row);
     }
 }

@@ -9,25 +9,26 @@ struct Loaded {
 };
 
 // Scores with bias into `values`, weights of labels outside groups into their slots.
-__device__ void load_tile(const Forest &f, const Memory &memory, const Rows &rows, const int *row_of, int tile,
-                          int lane, REAL *near, Loaded &loaded) {
+__device__ void load_tile(const Forest &f, const Memory &memory, const int *row_of,
+                          const SCORE *const *scores_of, const i8 *const *knowns_of, int tile, int lane, REAL *near,
+                          Loaded &loaded) {
     int label = tile * TILE + lane;
     REAL bias = label < f.labels ? f.bias[label] : REAL(0);
     i8 *known = reinterpret_cast<i8 *>(near + TILE * 33);
     // `near` of this function is not advanced by the lane: rows go in, labels come out.
+#pragma unroll 8
     for (int r = 0; r < LANES; r++) {
         int row = row_of[r];
         REAL theta = 0;
         i8 evidence = 0;
         if (row >= 0 && label < f.labels) {
-            u64 at = u64(row % rows.scored) * f.labels + label;
-            SCORE score = rows.scores[at];
+            SCORE score = __ldg(scores_of[r] + label);
             if (!is_usable(score)) {
                 score = 0;
                 loaded.bad |= 1 << r;
             }
             theta = REAL(score) + bias;
-            const i8 *told = known_of(rows, row, f.labels);
+            const i8 *told = knowns_of[r];
             if (told) evidence = i8(read_known(told[label]));
             if (evidence > 1) loaded.bad |= 1 << r;
         }
@@ -36,14 +37,17 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const Rows &row
     }
     __syncwarp();
     double offset = 0;
-    for (int i = 0; i < TILE && tile * TILE + i < f.labels; i++) {
+#pragma unroll 4
+    for (int i = 0; i < TILE; i++) {
+        if (tile * TILE + i >= f.labels) break;
         int at = tile * TILE + i;
         REAL theta = near[i * 33 + lane];
         i8 evidence = known[i * LANES + lane];
-        if (f.grouped[at]) {
+        int2 slot = __ldg(f.slots + at);
+        if (__ldg(f.grouped + at)) {
             // Evidence is kept in the slot of the weight off until the group is weighed.
             AT(memory.values, at) = evidence < 0 ? REAL(-1e30) : theta;
-            AT(memory.inside, f.slots[at].x) = evidence > 0 ? REAL(0) : REAL(1);
+            AT(memory.inside, slot.x) = evidence > 0 ? REAL(0) : REAL(1);
             continue;
         }
         REAL size = absolute(theta);
@@ -51,8 +55,8 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const Rows &row
         REAL small = exponential(-(size < LIMIT ? size : REAL(LIMIT)));
         REAL off = theta > 0 ? small : REAL(1), on = theta > 0 ? REAL(1) : small;
         offset += theta > 0 ? double(theta) : 0.0;
-        AT(memory.inside, f.slots[at].x) = evidence > 0 ? REAL(0) : off;
-        AT(memory.inside, f.slots[at].y) = evidence < 0 ? REAL(0) : on;
+        AT(memory.inside, slot.x) = evidence > 0 ? REAL(0) : off;
+        AT(memory.inside, slot.y) = evidence < 0 ? REAL(0) : on;
     }
     AT(memory.offsets, tile) = offset;
     __syncwarp();
@@ -63,7 +67,7 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const Rows &row
 __device__ void largest_of_chunk(const Forest &f, const Memory &memory, int chunk) {
     Chunk c = f.chunks[chunk];
     REAL most = REAL(-1e30);
-    for (int i = c.from; i < c.to; i++) most = larger(most, AT(memory.values, f.group_labels[i]));
+    for (int i = c.from; i < c.to; i++) most = larger(most, AT(memory.values, __ldg(f.group_labels + i)));
     AT(memory.partial, chunk) = most;
 }
 
@@ -78,14 +82,14 @@ __device__ void weigh_chunk(const Forest &f, const Memory &memory, int chunk, Lo
     Chunk c = f.chunks[chunk];
     REAL most = largest_of_group(f, memory, c.group), sum = 0;
     for (int i = c.from; i < c.to; i++) {
-        REAL theta = AT(memory.values, f.group_labels[i]);
+        REAL theta = AT(memory.values, __ldg(f.group_labels + i));
         REAL below = most - theta, weight = 0;
         if (theta != REAL(-1e30)) {
             if (!(below <= LIMIT)) loaded.suspect |= 2;
             weight = exponential(-(below < LIMIT ? below : REAL(LIMIT)));
         }
         sum += weight;
-        AT(memory.values, f.group_labels[i]) = weight;
+        AT(memory.values, __ldg(f.group_labels + i)) = weight;
     }
     AT(memory.partial, f.chunk_count + chunk) = sum;
 }
@@ -101,16 +105,17 @@ __device__ void place_chunk(const Forest &f, const Memory &memory, int chunk) {
     Chunk c = f.chunks[chunk];
     REAL inverse = 1 / sum_of_group(f, memory, c.group);
     for (int i = c.from; i < c.to; i++) {
-        int label = f.group_labels[i];
-        AT(memory.inside, f.slots[label].y) = AT(memory.values, label) * inverse;
+        int label = __ldg(f.group_labels + i);
+        AT(memory.inside, __ldg(f.slots + label).y) = AT(memory.values, label) * inverse;
     }
 }
 
 // Marginals from lanes to rows.
 __device__ void store_tile(const Forest &f, const Memory &memory, const Rows &rows, const int *row_of,
                            const int *status, int tile, int lane, REAL *near) {
-    for (int i = 0; i < TILE && tile * TILE + i < f.labels; i++)
-        near[i * 33 + lane] = status[lane] ? REAL(QUIET_NAN) : AT(memory.values, tile * TILE + i);
+#pragma unroll 8
+    for (int i = 0; i < TILE; i++)
+        if (tile * TILE + i < f.labels) near[i * 33 + lane] = status[lane] ? REAL(QUIET_NAN) : AT(memory.values, tile * TILE + i);
     __syncwarp();
     int label = tile * TILE + lane;
     if (label < f.labels)
@@ -122,10 +127,13 @@ __device__ void store_tile(const Forest &f, const Memory &memory, const Rows &ro
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     family(const __grid_constant__ Forest f, const __grid_constant__ Rows rows, REAL *scratch) {
     extern __shared__ double shared_memory[];
+    __shared__ const SCORE *scores_of[LANES];
+    __shared__ const i8 *knowns_of[LANES];
     __shared__ int row_of[LANES], exponents[LANES], suspect[LANES], bad[LANES], status[LANES];
     int warps = blockDim.x / LANES, warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     int to_do = rows_to_do(rows), tiles = (f.labels + TILE - 1) / TILE;
-    REAL *near = reinterpret_cast<REAL *>(shared_memory) + u64(warp) * f.region * LANES;
+    int2 region = f.regions[warp];
+    REAL *near = reinterpret_cast<REAL *>(shared_memory) + region.x * LANES;
     Memory memory;
     REAL *numbers = scratch + u64(blockIdx.x) * f.block_numbers * LANES + lane;
     memory.offsets = reinterpret_cast<double *>(scratch + u64(blockIdx.x) * f.block_numbers * LANES) + lane;
@@ -139,18 +147,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     memory.partial = numbers, numbers += 2 * f.chunk_count * LANES;
     memory.far = numbers + u64(warp) * f.wide_region * LANES;
     memory.near = near + lane;
+    memory.lines = region.y;
+    memory.lane = lane;
+    if (blockIdx.x * LANES >= to_do) return;
     // Layers that a leaf does not have are 0, and nothing writes them.
     for (int i = warp; i < f.messages; i += warps) AT(memory.inside, i) = 0;
     for (int first = blockIdx.x * LANES; first < to_do; first += gridDim.x * LANES) {
         __syncthreads();
         if (warp == 0) {
             row_of[lane] = first + lane < to_do ? row_at(rows, first + lane) : -1;
+            scores_of[lane] = rows.scores + u64(max(row_of[lane], 0) % rows.scored) * f.labels;
+            knowns_of[lane] = known_of(rows, max(row_of[lane], 0), f.labels);
             exponents[lane] = suspect[lane] = bad[lane] = 0;
         }
         __syncthreads();
         Loaded loaded = {0, 0};
         for (int tile = warp; tile < tiles; tile += warps)
-            load_tile(f, memory, rows, row_of, tile, lane, near, loaded);
+            load_tile(f, memory, row_of, scores_of, knowns_of, tile, lane, near, loaded);
         for (int r = 0; r < LANES; r++)
             if (loaded.bad >> r & 1) atomicOr(&bad[r], 1);
         __syncthreads();
@@ -164,13 +177,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         Row row = {0, loaded.suspect};
         for (int level = 0; level < f.up_count; level++) {
-            for (int at = f.up_levels[level] + warp; at < f.up_levels[level + 1]; at += warps)
-                inside_parent(f, memory, f.parents[f.up[at]], row);
+            int from = __ldg(f.up_levels + level * warps + warp), to = __ldg(f.up_levels + level * warps + warp + 1);
+            for (int at = from; at < to; at++)
+                inside_any(f, memory, fetch(f.parents, __ldg(f.up + at)), row);
             __syncthreads();
         }
         for (int level = 0; level < f.down_count; level++) {
-            for (int at = f.down_levels[level] + warp; at < f.down_levels[level + 1]; at += warps)
-                outside_parent(f, memory, f.parents[f.down[at]], row);
+            int from = __ldg(f.down_levels + level * warps + warp), to = __ldg(f.down_levels + level * warps + warp + 1);
+            for (int at = from; at < to; at++)
+                outside_any(f, memory, fetch(f.parents, __ldg(f.down + at)), row);
             __syncthreads();
         }
         atomicAdd(&exponents[lane], row.exponents);

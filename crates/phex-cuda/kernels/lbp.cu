@@ -84,6 +84,16 @@ struct Memory {
     double *counts;
 };
 
+// Named as what they are: through a pointer in a structure the compiler would not see that they are shared memory.
+#ifdef SHARED
+extern __shared__ double shared_memory[];
+#define BELIEF reinterpret_cast<Vec *>(shared_memory)
+#define SLOTS (reinterpret_cast<Vec *>(shared_memory) + n.nodes)
+#else
+#define BELIEF memory.belief
+#define SLOTS memory.slots
+#endif
+
 __device__ __forceinline__ REAL within(REAL x, REAL limit) {
     x = x < limit ? x : limit;
     return x > 1 / limit ? x : 1 / limit;
@@ -122,7 +132,11 @@ __device__ __forceinline__ void scaled_exp(double log, REAL &mantissa, REAL &exp
     bits = bits < double(KNOWN) ? bits : double(KNOWN);
     bits = bits > -double(KNOWN) ? bits : -double(KNOWN);
     double down = floor(bits);
-    mantissa = REAL(exp2(bits - down));
+#ifdef DOUBLE
+    mantissa = exp2(bits - down);
+#else
+    mantissa = exp2f(float(bits - down));
+#endif
     exponent = REAL(down);
 }
 
@@ -139,7 +153,7 @@ __device__ __forceinline__ void hear(const Network &n, const Memory &memory, int
         mantissa[r] = own.v[r];
         exponent[r] = int(own_exponent.v[r]);
     }
-    const Vec *slot = memory.slots + n.slot_base[node >> 3] + (node & 7);
+    const Vec *slot = SLOTS + n.slot_base[node >> 3] + (node & 7);
     int degree = n.degree[node >> 3];
     for (int from = 0; from < degree; from += SAFE) {
         int to = min(degree - from, SAFE);
@@ -193,7 +207,7 @@ __device__ __forceinline__ void visit_nodes(const Network &n, const Memory &memo
         int exponent[ROWS];
         hear(n, memory, node, mantissa, exponent);
         Vec before;
-        if (watch) before = memory.belief[node];
+        if (watch) before = BELIEF[node];
         REAL odds[ROWS];
         Vec belief;
 #pragma unroll
@@ -201,7 +215,7 @@ __device__ __forceinline__ void visit_nodes(const Network &n, const Memory &memo
             odds[r] = belief.v[r] = as_odds(mantissa[r], exponent[r]);
             if (watch) watch_change(*watch, r, before.v[r], odds[r]);
         }
-        memory.belief[node] = belief;
+        BELIEF[node] = belief;
         tell_factors(n, memory, node, odds, ~0);
     }
 }
@@ -212,6 +226,20 @@ __device__ __forceinline__ void damp(const Course &course, REAL before, REAL &ab
     above = fresh * above + kept * before;
     below = fresh * below + kept;
 }
+
+#ifdef MILD
+// Both messages over a symmetric pair.
+__device__ __forceinline__ void mild_messages(const Course &course, REAL t, REAL a, REAL b, REAL &to_a, REAL &to_b) {
+    REAL above_b = t * to_a + a, below_b = to_a + t * a, above_a = t * to_b + b, below_a = to_b + t * b;
+#ifdef DAMPED
+    damp(course, to_b, above_b, below_b);
+    damp(course, to_a, above_a, below_a);
+#endif
+    REAL share = quick_inverse(below_a * below_b);
+    to_a = above_a * below_b * share;
+    to_b = above_b * below_a * share;
+}
+#endif
 
 // All messages over pairs.
 __device__ __forceinline__ void visit_edges(const Network &n, const Memory &memory, const Course &course) {
@@ -225,32 +253,130 @@ __device__ __forceinline__ void visit_edges(const Network &n, const Memory &memo
         REAL w10 = n.weights[4 * at + 2], w11 = n.weights[4 * at + 3];
 #endif
         if (edge.x == 0xffffffffu) continue;
-        Vec a = memory.belief[edge.x], b = memory.belief[edge.y];
-        Vec to_a = memory.slots[edge.z], to_b = memory.slots[edge.w];
+        Vec a = BELIEF[edge.x], b = BELIEF[edge.y];
+        Vec to_a = SLOTS[edge.z], to_b = SLOTS[edge.w];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            REAL at_a = to_a.v[r], at_b = to_b.v[r];
 #ifdef MILD
-            REAL above_b = t * at_a + a.v[r], below_b = at_a + t * a.v[r];
-            REAL above_a = t * at_b + b.v[r], below_a = at_b + t * b.v[r];
+            mild_messages(course, t, a.v[r], b.v[r], to_a.v[r], to_b.v[r]);
 #else
+            REAL at_a = to_a.v[r], at_b = to_b.v[r];
             REAL above_b = w01 * at_a + w11 * a.v[r], below_b = w00 * at_a + w10 * a.v[r];
             REAL above_a = w10 * at_b + w11 * b.v[r], below_a = w00 * at_b + w01 * b.v[r];
-#endif
 #ifdef DAMPED
             damp(course, at_b, above_b, below_b);
             damp(course, at_a, above_a, below_a);
 #endif
-#ifdef MILD
-            REAL share = quick_inverse(below_a * below_b);
-            to_a.v[r] = above_a * below_b * share;
-            to_b.v[r] = above_b * below_a * share;
-#else
             to_a.v[r] = within(above_a / below_a, MESSAGE);
             to_b.v[r] = within(above_b / below_b, MESSAGE);
 #endif
         }
-        memory.slots[edge.z] = to_a;
-        memory.slots[edge.w] = to_b;
+        SLOTS[edge.z] = to_a;
+        SLOTS[edge.w] = to_b;
     }
 }
+
+#if CACHED
+// What a thread reads again in every iteration of its edges and nodes, in registers: a block's rows then leave shared
+// memory only at the end. EDGE_ROUNDS and NODE_ROUNDS are how many a thread has; indices fit 16 bits.
+struct Cache {
+    u32 ends[EDGE_ROUNDS], places[EDGE_ROUNDS], spans[NODE_ROUNDS];
+    REAL t[EDGE_ROUNDS], own[NODE_ROUNDS][ROWS];
+    // Two exponents each. Those of known labels are cut off, which beliefs in messages are too.
+    u32 exponents[NODE_ROUNDS][(ROWS + 1) / 2];
+};
+
+__device__ __forceinline__ void fill_edges(const Network &n, Cache &cache) {
+#pragma unroll
+    for (int i = 0; i < EDGE_ROUNDS; i++) {
+        int at = threadIdx.x + i * THREADS;
+        uint4 edge = at < n.edge_count ? n.edges[at] : make_uint4(~0u, ~0u, ~0u, ~0u);
+        cache.ends[i] = edge.x == ~0u ? ~0u : edge.x | edge.y << 16;
+        cache.places[i] = edge.z | edge.w << 16;
+        cache.t[i] = at < n.edge_count ? n.weights[at] : REAL(1);
+    }
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        cache.spans[i] = ~0u;
+        if (node < n.nodes) cache.spans[i] = u32(n.slot_base[node >> 3] + (node & 7)) | u32(n.degree[node >> 3]) << 16;
+    }
+}
+
+__device__ __forceinline__ void fill_nodes(const Network &n, const Memory &memory, Cache &cache) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        if (node >= n.nodes) continue;
+        Vec own = memory.own[node], exponent = memory.own_exponent[node];
+        u32 packed[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            cache.own[i][r] = own.v[r];
+            packed[r] = u32(max(min(int(exponent.v[r]), 16000), -16000) + 16384);
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r += 2)
+            cache.exponents[i][r / 2] = packed[r] | (r + 1 < ROWS ? packed[(r + 1) % ROWS] << 16 : 0);
+    }
+}
+
+__device__ __forceinline__ void visit_cached_nodes(const Network &n, const Memory &memory, const Cache &cache, Watch *watch) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        if (cache.spans[i] == ~0u) continue;
+        REAL mantissa[ROWS];
+        int exponent[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            mantissa[r] = cache.own[i][r];
+            exponent[r] = int(cache.exponents[i][r / 2] >> (r % 2 * 16) & 0xffff) - 16384;
+        }
+        const Vec *slot = SLOTS + (cache.spans[i] & 0xffff);
+        int degree = cache.spans[i] >> 16;
+        for (; degree >= SAFE; degree -= SAFE, slot += 8 * SAFE) {
+            // Four at a time: that many accesses hide behind each other, and more would not fit the registers.
+#pragma unroll
+            for (int half = 0; half < SAFE; half += 4) {
+                Vec message[4];
+#pragma unroll
+                for (int j = 0; j < 4; j++) message[j] = slot[8 * (half + j)];
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    mantissa[r] *= (message[0].v[r] * message[1].v[r]) * (message[2].v[r] * message[3].v[r]);
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r], exponent[r]);
+        }
+        for (; degree > 0; degree--, slot += 8) {
+            Vec message = *slot;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] *= message.v[r];
+        }
+        Vec before, belief;
+        if (watch) before = BELIEF[node];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            mantissa[r] = split(mantissa[r], exponent[r]);
+            belief.v[r] = as_odds(mantissa[r], exponent[r]);
+            if (watch) watch_change(*watch, r, before.v[r], belief.v[r]);
+        }
+        BELIEF[node] = belief;
+    }
+}
+
+__device__ __forceinline__ void visit_cached_edges(const Network &n, const Memory &memory, const Cache &cache, const Course &course) {
+#pragma unroll
+    for (int i = 0; i < EDGE_ROUNDS; i++) {
+        if (cache.ends[i] == ~0u) continue;
+        Vec a = BELIEF[cache.ends[i] & 0xffff], b = BELIEF[cache.ends[i] >> 16];
+        Vec &place_a = SLOTS[cache.places[i] & 0xffff], &place_b = SLOTS[cache.places[i] >> 16];
+        Vec to_a = place_a, to_b = place_b;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) mild_messages(course, cache.t[i], a.v[r], b.v[r], to_a.v[r], to_b.v[r]);
+        place_a = to_a;
+        place_b = to_b;
+    }
+}
+#endif

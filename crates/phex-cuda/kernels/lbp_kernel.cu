@@ -14,8 +14,9 @@ __device__ double log_odds(const Network &n, const Rows &rows, int row, int labe
 }
 
 // Takes rows in. Known labels get odds that nothing outweighs; `offset` and `excess` make up for it in log Z.
-__device__ __noinline__ void load(const Network &n, const Memory &memory, const Rows &rows, const int *row_of, double (&offset)[ROWS],
-                     double (&excess)[ROWS], int *bad) {
+__device__ __noinline__ void load(const Network &n, const Memory &memory, const Rows &rows, const int *row_of, double *all_offset,
+                                  double *all_excess, double *room, int *bad) {
+    double offset[ROWS], excess[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) offset[r] = excess[r] = 0;
     Vec ones;
@@ -39,9 +40,9 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
         }
         memory.own[node] = own;
         memory.own_exponent[node] = exponent;
-        memory.belief[node] = ones;
+        BELIEF[node] = ones;
     }
-    for (int i = threadIdx.x; i < n.slots; i += blockDim.x) memory.slots[i] = ones;
+    for (int i = threadIdx.x; i < n.slots; i += blockDim.x) SLOTS[i] = ones;
     for (int i = threadIdx.x; i < n.ports; i += blockDim.x) memory.incoming[i] = memory.cavity[i] = ones;
     for (int i = threadIdx.x; i < n.parts; i += blockDim.x) memory.part_in[i] = memory.part_cavity[i] = ones;
     for (int i = threadIdx.x; i < n.states; i += blockDim.x) memory.state_belief[i] = ones;
@@ -73,15 +74,23 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
         for (int r = 0; r < ROWS; r++)
             if (r == row && lane < ROWS && all == 0) offset[r] = MINUS_INFINITY;
     }
+    __syncthreads();
+    block_sum(offset, room);
+    block_sum(excess, room);
+    // Kept in shared memory: registers are for the messages.
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        if (threadIdx.x == 0) {
+            all_offset[r] = offset[r];
+            all_excess[r] = excess[r];
+        }
+    __syncthreads();
 }
 
-__device__ Memory memory_of(const Network &n, char *scratch, u64 block_bytes, Vec *near) {
+__device__ Memory memory_of(const Network &n, char *scratch, u64 block_bytes) {
     Memory memory;
     Vec *at = reinterpret_cast<Vec *>(scratch + blockIdx.x * block_bytes);
-#ifdef SHARED
-    memory.belief = near;
-    memory.slots = near + n.nodes;
-#else
+#ifndef SHARED
     memory.belief = at, at += n.nodes;
     memory.slots = at, at += n.slots;
 #endif
@@ -106,7 +115,7 @@ __device__ Memory memory_of(const Network &n, char *scratch, u64 block_bytes, Ve
 }
 
 // The largest change of each row over the block.
-__device__ void block_most(const Watch &watch, double *room, double (&change)[ROWS], double (&drift)[ROWS]) {
+__device__ __forceinline__ void block_most(const Watch &watch, double *room, double *changes) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -122,13 +131,14 @@ __device__ void block_most(const Watch &watch, double *room, double (&change)[RO
         }
     }
     __syncthreads();
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        change[r] = drift[r] = 0;
+    if (threadIdx.x < ROWS) {
+        double change = 0, drift = 0;
         for (int w = 0; w < blockDim.x / 32; w++) {
-            change[r] = fmax(change[r], room[(w * ROWS + r) * 2]);
-            drift[r] = fmax(drift[r], room[(w * ROWS + r) * 2 + 1]);
+            change = fmax(change, room[(w * ROWS + threadIdx.x) * 2]);
+            drift = fmax(drift, room[(w * ROWS + threadIdx.x) * 2 + 1]);
         }
+        changes[threadIdx.x] = change;
+        changes[ROWS + threadIdx.x] = drift;
     }
     __syncthreads();
 }
@@ -136,11 +146,15 @@ __device__ void block_most(const Watch &watch, double *room, double (&change)[RO
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     lbp(const __grid_constant__ Network n, const __grid_constant__ Course course, const __grid_constant__ Rows rows,
         Answers answers, char *scratch, u64 block_bytes) {
-    extern __shared__ double shared_memory[];
-    __shared__ double room[THREADS / 32 * ROWS * 2];
+    __shared__ double room[THREADS / 32 * ROWS * 2], offset[ROWS], excess[ROWS], log_partition[ROWS];
+    __shared__ double changes[2 * ROWS];
     __shared__ int row_of[ROWS], bad[ROWS];
-    Memory memory = memory_of(n, scratch, block_bytes, reinterpret_cast<Vec *>(shared_memory));
+    Memory memory = memory_of(n, scratch, block_bytes);
     int to_do = rows_to_do(rows);
+#if CACHED
+    Cache cache;
+    fill_edges(n, cache);
+#endif
     for (int first = blockIdx.x * ROWS; first < to_do; first += gridDim.x * ROWS) {
         __syncthreads();
         if (threadIdx.x < ROWS) {
@@ -149,11 +163,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             bad[threadIdx.x] = 0;
         }
         __syncthreads();
-        double offset[ROWS], excess[ROWS];
-        load(n, memory, rows, row_of, offset, excess, bad);
-        __syncthreads();
-        block_sum(offset, room);
-        block_sum(excess, room);
+        load(n, memory, rows, row_of, offset, excess, room, bad);
+#if CACHED
+        fill_nodes(n, memory, cache);
+#endif
         int active = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; r++) active |= int(row_of[r] >= 0) << r;
@@ -174,16 +187,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     tell_parts(n, memory, ~0);
                     __syncthreads();
                 }
+#if CACHED
+                if (look) visit_cached_nodes(n, memory, cache, &watch);
+                else visit_cached_nodes(n, memory, cache, nullptr);
+                __syncthreads();
+                visit_cached_edges(n, memory, cache, course);
+#else
                 if (look) visit_nodes(n, memory, &watch);
                 else visit_nodes(n, memory, nullptr);
                 __syncthreads();
                 visit_edges(n, memory, course);
+#endif
                 __syncthreads();
             }
             done += course.stride;
             if (!last && !course.may_stop) continue;
-            double change[ROWS], drift[ROWS];
-            block_most(watch, room, change, drift);
+            block_most(watch, room, changes);
+            const double *change = changes, *drift = changes + ROWS;
             int finished = 0;
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
@@ -191,7 +211,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 if ((active >> r & 1) && (last || (still && course.may_stop))) finished |= 1 << r;
             }
             if (!finished) continue;
-            double log_partition[ROWS];
             settle(n, memory, finished, excess, log_partition, room);
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {

@@ -84,8 +84,8 @@ __device__ void add_larger(const Network &n, const Memory &memory, double (&out)
 }
 
 // Beliefs of the rows in the mask from their final messages, and their log Z.
-__device__ __noinline__ void settle(const Network &n, const Memory &memory, int mask, const double (&excess)[ROWS],
-                       double (&log_partition)[ROWS], double *room) {
+__device__ __noinline__ void settle(const Network &n, const Memory &memory, int mask, const double *excess,
+                                    double *all, double *room) {
     Product product[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) product[r] = {1, 0};
@@ -93,7 +93,7 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
         REAL mantissa[ROWS], odds[ROWS];
         int exponent[ROWS];
         hear(n, memory, node, mantissa, exponent);
-        Vec belief = memory.belief[node];
+        Vec belief = BELIEF[node];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             odds[r] = as_odds(mantissa[r], exponent[r]);
@@ -102,7 +102,7 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
             if (n.node_label[node] >= 0) product[r].times(whole ? mantissa[r] : 1 + odds[r], whole ? exponent[r] : 0);
             if (mask >> r & 1) belief.v[r] = odds[r];
         }
-        memory.belief[node] = belief;
+        BELIEF[node] = belief;
         tell_factors(n, memory, node, odds, mask);
     }
     __syncthreads();
@@ -115,13 +115,13 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
         REAL w00 = n.weights[4 * at], w01 = n.weights[4 * at + 1];
         REAL w10 = n.weights[4 * at + 2], w11 = n.weights[4 * at + 3];
 #endif
-        Vec a = memory.belief[edge.x], b = memory.belief[edge.y];
-        Vec to_a = memory.slots[edge.z], to_b = memory.slots[edge.w];
+        Vec a = BELIEF[edge.x], b = BELIEF[edge.y];
+        Vec to_a = SLOTS[edge.z], to_b = SLOTS[edge.w];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             // (1, C) / (1 + B) with C = B / rho: the sum is Z_f / (Z_a Z_b).
-            REAL off_a = inverse(1 + a.v[r]), off_b = inverse(1 + b.v[r]);
-            REAL on_a = a.v[r] * off_a / to_a.v[r], on_b = b.v[r] * off_b / to_b.v[r];
+            REAL off_a = quick_inverse(1 + a.v[r]), off_b = quick_inverse(1 + b.v[r]);
+            REAL on_a = a.v[r] * off_a * quick_inverse(to_a.v[r]), on_b = b.v[r] * off_b * quick_inverse(to_b.v[r]);
             REAL sum = w11 * on_a * on_b + w00 * off_a * off_b + (w01 * off_a * on_b + w10 * on_a * off_b);
             product[r].times(larger(sum, 1 / WIDE), 0);
         }
@@ -131,7 +131,7 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
         tell_parts(n, memory, mask);
     }
     __syncthreads();
-    double exponents[ROWS];
+    double exponents[ROWS], log_partition[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         log_partition[r] = log(double(product[r].mantissa));
@@ -142,7 +142,9 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
     block_sum(exponents, room);
     // Exponents are integers: what is known cancels exactly.
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) log_partition[r] += (exponents[r] - excess[r]) * LN_2;
+    for (int r = 0; r < ROWS; r++)
+        if (threadIdx.x == 0) all[r] = log_partition[r] + (exponents[r] - excess[r]) * LN_2;
+    __syncthreads();
 }
 
 // Marginals of a row, known labels exactly.
@@ -152,7 +154,7 @@ __device__ __noinline__ void store_row(const Network &n, const Memory &memory, c
     for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
         int label = n.node_label[node];
         if (label < 0) continue;
-        REAL odds = one(memory.belief, node, r), p = odds * inverse(1 + odds);
+        REAL odds = one(BELIEF, node, r), p = odds * inverse(1 + odds);
         int told = known ? read_known(known[label]) : 0;
         if (told) p = told > 0 ? 1 : 0;
         marginals[label] = status ? SCORE(QUIET_NAN) : SCORE(p > 1 ? REAL(1) : p);

@@ -12,11 +12,11 @@ struct States {
     double base;
 };
 
-__device__ __forceinline__ REAL reduce(REAL x, REAL *room, bool most) {
+template <class T> __device__ __forceinline__ T reduce(T x, T *room, bool most) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
-        REAL other = __shfl_xor_sync(0xffffffffu, x, step);
+        T other = __shfl_xor_sync(0xffffffffu, x, step);
         x = most ? larger(x, other) : x + other;
     }
     if (lane == 0) room[warp] = x;
@@ -30,6 +30,7 @@ __device__ __forceinline__ REAL reduce(REAL x, REAL *room, bool most) {
 extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows, REAL *scratch) {
     extern __shared__ double shared_memory[];
     __shared__ REAL room[THREADS / 32];
+    __shared__ double sums[THREADS / 32];
     __shared__ int bad, needed;
 #ifdef SHARED
     REAL *scores = reinterpret_cast<REAL *>(shared_memory);
@@ -58,7 +59,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows
         }
         __syncthreads();
         const REAL none = REAL(MINUS_INFINITY);
-        REAL most = none, total = 0;
+        REAL most = none;
+        double total = 0;
         for (int i = threadIdx.x; i < s.states; i += blockDim.x) {
             REAL sum = 0;
             int found = 0;
@@ -80,19 +82,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows
         for (int i = threadIdx.x; i < s.states; i += blockDim.x) {
             REAL weight = possible ? exponential(weights[i] - most) : REAL(0);
             weights[i] = weight;
-            total += weight;
+            total += double(weight);
         }
-        total = reduce(total, room, false);
+        total = reduce(total, sums, false);
         int status = bad ? BAD_SCORE : (possible ? ANSWERED : IMPOSSIBLE);
-        REAL scale = 1 / total;
+        double scale = 1 / total;
         for (int i = threadIdx.x; i < s.labels; i += blockDim.x) {
-            REAL sum = 0;
-            for (int j = s.label_start[i]; j < s.label_start[i + 1]; j++) sum += weights[s.label_states[j]];
+            // Many small numbers: a sum in single precision would lose the last of them.
+            double sum = 0;
+            for (int j = s.label_start[i]; j < s.label_start[i + 1]; j++) sum += double(weights[s.label_states[j]]);
             sum *= scale;
-            rows.marginals[u64(row) * s.labels + i] = status ? SCORE(QUIET_NAN) : SCORE(sum > 1 ? REAL(1) : sum);
+            rows.marginals[u64(row) * s.labels + i] = status ? SCORE(QUIET_NAN) : SCORE(fmin(sum, 1.0));
         }
         if (threadIdx.x == 0) {
-            double value = possible ? s.base + double(most) + log(double(total)) : MINUS_INFINITY;
+            double value = possible ? s.base + double(most) + log(total) : MINUS_INFINITY;
             rows.log_partition[row] = bad ? QUIET_NAN : value;
             rows.status[row] = status;
         }

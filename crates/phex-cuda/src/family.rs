@@ -14,10 +14,11 @@ use crate::device::{Device, Stream};
 use crate::program::{Arguments, Function, Shape, Source};
 use crate::rows::{Precision, RawRows};
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     include_str!("../kernels/common.cu"),
     include_str!("../kernels/family.cu"),
     include_str!("../kernels/family_outside.cu"),
+    include_str!("../kernels/family_simple.cu"),
     include_str!("../kernels/family_rows.cu"),
 ];
 
@@ -33,11 +34,25 @@ const MOST_LAYERS: usize = 4;
 struct Variant {
     score: Precision,
     real: Precision,
-    threads: u32,
-    /// Blocks that a multiprocessor is to hold.
-    resident: u32,
-    /// Numbers of a lane in shared memory.
-    region: usize,
+    shape: usize,
+}
+
+/// Warps of a block, blocks that a multiprocessor is to hold, and the warps that get more of the shared memory, for
+/// larger families, with their parts of it in thousandths: for many rows, and for few, where all warps of a
+/// multiprocessor work on the same ones.
+const SHAPES: [(usize, usize, &[usize]); 2] =
+    [(8, 2, &[370, 157, 157]), (16, 1, &[183, 183, 78, 78, 78])];
+
+/// The schedule of a shape in one type of arithmetic.
+#[derive(Debug)]
+struct Schedule {
+    regions: Offset,
+    up: [Offset; 2],
+    down: [Offset; 2],
+    /// Lines of shared memory a block.
+    lines: usize,
+    /// Numbers of a warp that do not fit: of each lane.
+    wide: usize,
 }
 
 /// The tables of one type of arithmetic.
@@ -56,8 +71,8 @@ pub(crate) struct Family {
     double: Weights,
     raw: RawForest,
     layers: usize,
-    /// Most numbers of a lane that a unit needs.
-    widest: usize,
+    /// By type of arithmetic, then by shape.
+    schedules: [[Schedule; 2]; 2],
     multiprocessors: usize,
 }
 
@@ -67,6 +82,7 @@ struct RawForest {
     parents: u64,
     units: u64,
     steps: u64,
+    children: u64,
     moves: u64,
     weights: u64,
     bias: u64,
@@ -79,6 +95,7 @@ struct RawForest {
     up_levels: u64,
     down: u64,
     down_levels: u64,
+    regions: u64,
     up_count: i32,
     down_count: i32,
     labels: i32,
@@ -89,23 +106,20 @@ struct RawForest {
     totals: i32,
     unit_count: i32,
     root: i32,
-    region: i32,
     block_numbers: i32,
     wide_region: i32,
     constant: f64,
 }
 
-type Parent = [i32; 10];
-type Unit = [i32; 16];
-type Step = [i32; 14];
+type Parent = [i32; 16];
+type Unit = [i32; 20];
+type Step = [i32; 16];
 type Chunk = [i32; 3];
 
 // SAFETY: arrays of integers.
 unsafe impl Plain for Parent {}
 // SAFETY: arrays of integers.
 unsafe impl Plain for Unit {}
-// SAFETY: arrays of integers.
-unsafe impl Plain for Step {}
 // SAFETY: arrays of integers.
 unsafe impl Plain for Chunk {}
 
@@ -140,14 +154,16 @@ impl Family {
             group_chunks.push(chunks.len() as i32);
         }
         let (up, down) = levels(plan);
-        let (up_levels, up) = flatten(plan, &up);
-        let (down_levels, down) = flatten(plan, &down);
+        let counts = (up.len() as i32, down.len() as i32, chunks.len() as i32);
+        let schedules = [Precision::Single, Precision::Double].map(|real| {
+            SHAPES.map(|shape| schedule(&mut tables, plan, shape, real, device.shared_bytes(), [&up, &down]))
+        });
+        let children: Vec<[i32; 4]> = steps.iter().map(|s| [s[0], s[2], s[1], s[3]]).collect();
         let (parents, steps) = (tables.add(&parents), tables.add(&steps));
+        let children = tables.add(&children);
         let (moves, slots) = (tables.add(&moves), tables.add(&slots));
-        let counts = (up_levels.len() as i32 - 1, down_levels.len() as i32 - 1, chunks.len() as i32);
-        let [grouped, group_labels, group_chunks, up, up_levels, down, down_levels] =
-            [&grouped, &group_labels, &group_chunks, &up, &up_levels, &down, &down_levels]
-                .map(|table| tables.add(table));
+        let [grouped, group_labels, group_chunks] =
+            [&grouped, &group_labels, &group_chunks].map(|table| tables.add(table));
         let chunks = tables.add(&chunks);
         let tables = tables.upload(device)?;
         let root = plan.nodes.last().map_or(0, |node| node.message);
@@ -155,6 +171,7 @@ impl Family {
             parents: tables.at(parents),
             units: 0,
             steps: tables.at(steps),
+            children: tables.at(children),
             moves: tables.at(moves),
             weights: 0,
             bias: 0,
@@ -163,10 +180,11 @@ impl Family {
             group_labels: tables.at(group_labels),
             chunks: tables.at(chunks),
             group_chunks: tables.at(group_chunks),
-            up: tables.at(up),
-            up_levels: tables.at(up_levels),
-            down: tables.at(down),
-            down_levels: tables.at(down_levels),
+            up: 0,
+            up_levels: 0,
+            down: 0,
+            down_levels: 0,
+            regions: 0,
             up_count: counts.0,
             down_count: counts.1,
             labels: forest.bias.len() as i32,
@@ -177,35 +195,35 @@ impl Family {
             totals: plan.totals as i32,
             unit_count: plan.units.len() as i32,
             root: root as i32,
-            region: 0,
             block_numbers: 0,
             wide_region: 0,
             constant: forest.constant,
         };
-        let widest = plan.units.iter().map(|unit| needs(plan, unit)).max().unwrap_or(0);
         let multiprocessors = device.multiprocessors();
-        Ok(Family { tables, single, double, raw, layers, widest, multiprocessors })
+        Ok(Family { tables, single, double, raw, layers, schedules, multiprocessors })
     }
 
     /// The kernels for so many rows of this type, the first and that of rows done again.
     fn variants(&self, rows: usize, score: Precision) -> (Variant, Option<Variant>) {
-        let double = Variant { score, real: Precision::Double, threads: 256, resident: 2, region: 48 };
+        // Few rows: all warps of a multiprocessor work on the same ones.
+        let shape = usize::from(rows.div_ceil(LANES) <= self.multiprocessors);
+        let double = Variant { score, real: Precision::Double, shape: 1 };
         if score == Precision::Double || self.single.is_none() {
             return (double, None);
         }
-        let single = Variant { score, real: Precision::Single, threads: 256, resident: 4, region: 50 };
-        // Few rows: all warps of a multiprocessor work on the same ones.
-        let few = rows.div_ceil(LANES) <= self.multiprocessors;
-        let first = if few { Variant { threads: 1024, resident: 1, ..single } } else { single };
-        (first, Some(double))
+        (Variant { score, real: Precision::Single, shape }, Some(double))
+    }
+
+    fn schedule(&self, variant: Variant) -> &Schedule {
+        &self.schedules[usize::from(variant.real == Precision::Double)][variant.shape]
     }
 
     fn function(&self, device: &Device, variant: Variant) -> Result<Function, Error> {
         let mut defines = vec![
             format!("SCORE={}", variant.score.name()),
             format!("REAL={}", variant.real.name()),
-            format!("THREADS={}", variant.threads),
-            format!("BLOCKS={}", variant.resident),
+            format!("THREADS={}", variant.threads()),
+            format!("BLOCKS={}", variant.resident()),
             format!("MAX_LAYERS={}", self.layers),
         ];
         if variant.real == Precision::Double {
@@ -215,23 +233,21 @@ impl Family {
     }
 
     fn blocks(&self, variant: Variant, rows: usize) -> usize {
-        rows.div_ceil(LANES).min(self.multiprocessors * variant.resident as usize)
+        rows.div_ceil(LANES).min(self.multiprocessors * variant.resident())
     }
 
-    /// Numbers a lane and block in global memory, and those of a warp that do not fit shared memory.
-    fn numbers(&self, variant: Variant) -> (usize, usize) {
+    /// Numbers a lane and block in global memory.
+    fn numbers(&self, variant: Variant) -> usize {
         let raw = &self.raw;
-        let wide = if self.widest > variant.region { self.widest } else { 0 };
         let tiles = (raw.labels as usize).div_ceil(TILE);
         let sizes = [raw.messages, raw.outside, 2 * raw.totals, 2 * raw.unit_count, raw.labels];
         let all: usize = sizes.iter().map(|&size| size as usize).sum();
         let chunks = 2 * raw.chunk_count as usize;
-        let warps = variant.threads as usize / LANES;
-        (2 * tiles + all + chunks + warps * wide, wide)
+        2 * tiles + all + chunks + SHAPES[variant.shape].0 * self.schedule(variant).wide
     }
 
     fn scratch(&self, variant: Variant, rows: usize) -> usize {
-        self.blocks(variant, rows) * self.numbers(variant).0 * LANES * variant.real.bytes()
+        self.blocks(variant, rows) * self.numbers(variant) * LANES * variant.real.bytes()
     }
 
     /// Bytes of working memory.
@@ -297,24 +313,40 @@ impl Family {
             (Precision::Single, Some(single)) => single,
             _ => &self.double,
         };
-        let (numbers, wide) = self.numbers(variant);
+        let (schedule, tables) = (self.schedule(variant), &self.tables);
         let forest = RawForest {
             units: self.tables.at(weights.units),
             weights: self.tables.at(weights.values),
             bias: self.tables.at(weights.bias),
-            region: variant.region as i32,
-            block_numbers: numbers as i32,
-            wide_region: wide as i32,
+            up: tables.at(schedule.up[1]),
+            up_levels: tables.at(schedule.up[0]),
+            down: tables.at(schedule.down[1]),
+            down_levels: tables.at(schedule.down[0]),
+            regions: tables.at(schedule.regions),
+            block_numbers: self.numbers(variant) as i32,
+            wide_region: schedule.wide as i32,
             ..self.raw
         };
         let shape = Shape {
             blocks: self.blocks(variant, rows.rows as usize),
-            threads: variant.threads,
-            shared: variant.threads as usize * variant.region * variant.real.bytes(),
+            threads: variant.threads(),
+            shared: schedule.lines * LANES * variant.real.bytes(),
         };
         let arguments = Arguments::default().with(&forest).with(&rows).with(&scratch);
         // SAFETY: the arguments are those of `family`, in the layout of its structures.
         unsafe { function.launch(shape, stream, arguments) }
+    }
+}
+
+impl Variant {
+    fn threads(self) -> u32 {
+        (SHAPES[self.shape].0 * LANES) as u32
+    }
+
+    /// Blocks of a multiprocessor: in doubles half as many fit.
+    fn resident(self) -> usize {
+        let blocks = SHAPES[self.shape].1;
+        if self.real == Precision::Double { blocks.div_ceil(2) } else { blocks }
     }
 }
 
@@ -359,6 +391,10 @@ fn weights<T: Plain>(
             turned,
             first(unit.falls, unit.width),
             int(cells(plan, unit)),
+            int(needs(plan, unit)),
+            0,
+            0,
+            0,
         ]
     };
     let units: Vec<Unit> = plan.units.iter().map(unit).collect();
@@ -372,14 +408,19 @@ fn cells(plan: &Plan, unit: &phex::infer::compiled::Unit) -> usize {
     last.output + streams * last.layers * last.width - unit.cells
 }
 
-/// What a unit needs of a warp's own memory: cells, scales, and two sets of backward cells.
+/// Numbers a lane that a unit needs of a warp's own memory: cells, scales, backward cells, and a second set of these where
+/// children join by the list of moves.
 fn needs(plan: &Plan, unit: &phex::infer::compiled::Unit) -> usize {
-    cells(plan, unit) + unit.steps.len() + 4 * unit.most_layers * unit.width
+    let general = plan.steps[unit.steps.clone()].iter().any(|step| step.kind == Kind::General);
+    let sets = (1 + usize::from(!unit.shared)) * (1 + usize::from(general));
+    cells(plan, unit) + unit.steps.len() + sets * unit.most_layers * unit.width
 }
 
 fn parent(plan: &Plan, at: usize) -> Parent {
     let node = &plan.nodes[at];
     let int = |value: usize| value as i32;
+    let unit = &plan.units[node.units.start];
+    let first = plan.nodes[plan.steps[unit.steps.start].node].message;
     [
         node.label.map_or(-1, int),
         int(node.message),
@@ -391,7 +432,46 @@ fn parent(plan: &Plan, at: usize) -> Parent {
         int(node.own.start),
         int(node.own.end),
         i32::from(node.same_layers),
+        simple(plan, node),
+        int(unit.steps.len()),
+        int(unit.steps.start),
+        int(first),
+        int(unit.turns),
+        int(unit.falls),
     ]
+}
+
+/// The most children of a label that is done in registers, with one layer and with two.
+const SIMPLE: [usize; 2] = [8, 6];
+
+/// How many layers a label has whose children are one set that is done in registers; else 0.
+fn simple(plan: &Plan, node: &phex::infer::compiled::Node) -> i32 {
+    let unit = &plan.units[node.units.start];
+    let steps = &plan.steps[unit.steps.clone()];
+    let in_range = |from: usize| {
+        let weights = &plan.log_weights[from..=from + unit.width];
+        weights.iter().all(|&log| !log.is_finite() || log >= -80.0)
+    };
+    let fits = node.label.is_some() && node.units.len() == 1 && node.same_layers && unit.shared;
+    if !fits || steps.len() > SIMPLE[usize::from(node.layers > 1)] || !in_range(unit.turns) || !in_range(unit.falls) {
+        return 0;
+    }
+    let layers_of = |step: &phex::infer::compiled::Step| plan.nodes[step.node].layers;
+    // Products of dual numbers, in which no group is completed.
+    let dual = |step: &phex::infer::compiled::Step| {
+        let moves = match (step.input_layers, layers_of(step)) {
+            (1, 1) => 1,
+            (1, 2) | (2, 1) => 2,
+            (2, 2) => 3,
+            _ => return false,
+        };
+        step.layers == step.input_layers.max(layers_of(step)) && step.moves.len() == moves
+    };
+    match node.layers {
+        1 if steps.iter().all(|step| step.layers == 1 && layers_of(step) == 1) => 1,
+        2 if unit.layers == 2 && steps.iter().all(dual) => 2,
+        _ => 0,
+    }
 }
 
 fn steps<'a>(
@@ -421,6 +501,8 @@ fn steps<'a>(
             int(step.moves.start),
             int(step.moves.end),
             int(step.fall),
+            0,
+            0,
         ]
     })
 }
@@ -453,18 +535,71 @@ fn levels(plan: &Plan) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
     (by(&height), by(&depth))
 }
 
-/// Levels one after another, the dearest parents of each first, so that warps end together.
-fn flatten(plan: &Plan, levels: &[Vec<usize>]) -> (Vec<i32>, Vec<i32>) {
-    let cost = |&place: &usize| {
+/// Shares out the shared memory of a block and the parents of each level.
+fn schedule(
+    tables: &mut Tables,
+    plan: &Plan,
+    (warps, resident, large): (usize, usize, &[usize]),
+    real: Precision,
+    shared_bytes: usize,
+    levels: [&Vec<Vec<usize>>; 2],
+) -> Schedule {
+    // In doubles a multiprocessor holds half the blocks: a line is twice as long.
+    let resident = if real == Precision::Double { resident.div_ceil(2) } else { resident };
+    let all = (shared_bytes / resident - 2048) / (LANES * real.bytes());
+    let widest = plan.units.iter().map(|unit| needs(plan, unit)).max().unwrap_or(0);
+    let even = all / warps;
+    let mut lines = vec![even; warps];
+    if widest > even {
+        let parts: usize = large.iter().map(|part| part * all / 1000).sum();
+        lines.fill((all - parts) / (warps - large.len()));
+        large.iter().zip(&mut lines).for_each(|(part, lines)| *lines = part * all / 1000);
+    }
+    let big = lines.iter().copied().max().unwrap_or(0);
+    let mut next = 0;
+    let regions: Vec<[i32; 2]> = lines
+        .iter()
+        .map(|&lines| {
+            next += lines;
+            [(next - lines) as i32, lines as i32]
+        })
+        .collect();
+    let wide = if widest > 4 * big { widest } else { 0 };
+    let [up, down] = levels.map(|levels| {
+        let (starts, order) = share_out(plan, levels, &lines);
+        [tables.add(&starts), tables.add(&order)]
+    });
+    Schedule { regions: tables.add(&regions), up, down, lines: next, wide }
+}
+
+/// The parents of each level and warp: the dearest first, each to the warp that is done with it first.
+fn share_out(plan: &Plan, levels: &[Vec<usize>], lines: &[usize]) -> (Vec<i32>, Vec<i32>) {
+    let cost = |place: usize, lines: usize| {
         let units = &plan.units[plan.nodes[plan.parents[place]].units.clone()];
-        units.iter().map(|unit| needs(plan, unit)).sum::<usize>()
+        let cost = |unit: &phex::infer::compiled::Unit| {
+            let needs = needs(plan, unit);
+            // Eight lanes at a time take four rounds; memory beyond shared memory is far slower.
+            let rounds = [1, 4, 40][usize::from(needs > lines) + usize::from(needs > 4 * lines)];
+            rounds * (60 + 40 * unit.steps.len() + 8 * cells(plan, unit))
+        };
+        units.iter().map(cost).sum::<usize>()
     };
     let (mut starts, mut all) = (vec![0i32], Vec::new());
     for level in levels {
         let mut level = level.clone();
-        level.sort_by_key(|place| std::cmp::Reverse(cost(place)));
-        all.extend(level.iter().map(|&place| place as i32));
-        starts.push(all.len() as i32);
+        level.sort_by_key(|&place| std::cmp::Reverse(cost(place, usize::MAX / 8)));
+        let mut load = vec![0usize; lines.len()];
+        let mut shares: Vec<Vec<i32>> = vec![Vec::new(); lines.len()];
+        for place in level {
+            let end = |&warp: &usize| load[warp] + cost(place, lines[warp]);
+            let Some(warp) = (0..lines.len()).min_by_key(end) else { continue };
+            load[warp] = end(&warp);
+            shares[warp].push(place as i32);
+        }
+        for share in shares {
+            all.extend(share);
+            starts.push(all.len() as i32);
+        }
     }
     (starts, all)
 }

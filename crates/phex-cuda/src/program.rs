@@ -71,7 +71,7 @@ impl Source<'_> {
         let mut joined = self.files.join("\n");
         if let Ok(folder) = std::env::var("PHEX_CUDA_KERNELS") { // TEMPORARY
             let names: &[&str] = match self.kernel {
-                "family" => &["common", "family", "family_outside", "family_rows"],
+                "family" => &["common", "family", "family_outside", "family_simple", "family_rows"],
                 "lbp" => &["common", "lbp", "lbp_groups", "lbp_counts", "lbp_rows", "lbp_kernel"],
                 "states" => &["common", "states"],
                 _ => &["common", "gradients"],

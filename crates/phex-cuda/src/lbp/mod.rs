@@ -29,6 +29,9 @@ const FILES: [&str; 6] = [
 /// Beliefs whose odds change more than this times the tolerance, in proportion, have not converged.
 const DRIFT: f64 = 1e3;
 
+/// Most edges and nodes of a thread that keeps their indices in registers.
+const MOST_ROUNDS: [u32; 2] = [13, 4];
+
 /// Shared memory that the kernel has beside the messages.
 const FIXED_SHARED: usize = 3072;
 
@@ -51,6 +54,8 @@ struct Variant {
     rows: usize,
     threads: u32,
     shared: bool,
+    /// Edges and nodes a thread, where it keeps their indices in registers; else 0.
+    rounds: [u32; 2],
 }
 
 /// Where the diagnosis of each row goes.
@@ -137,7 +142,15 @@ impl Lbp {
         let found = [4, 2, 1].into_iter().find(|&n| n <= most && fits(n));
         let work = (sizes.edges / 4).max(sizes.nodes / 2).max(sizes.states / 2) as u32;
         let threads = work.next_multiple_of(32).clamp(64, 1024);
-        Variant { score, real, rows: found.unwrap_or(most), threads, shared: found.is_some() }
+        let mut rounds = [0, 0];
+        let mild = self.layout.single.is_some_and(|weights| weights.mild);
+        if single && mild && found.is_some() && sizes.ports == 0 && sizes.slots.max(sizes.nodes) < 1 << 16 {
+            let all = [sizes.edges, sizes.nodes].map(|count| (count as u32).div_ceil(threads));
+            if all[0] <= MOST_ROUNDS[0] && all[1] <= MOST_ROUNDS[1] {
+                rounds = all;
+            }
+        }
+        Variant { score, real, rows: found.unwrap_or(most), threads, shared: found.is_some(), rounds }
     }
 
     fn function(&self, device: &Device, variant: Variant) -> Result<Function, Error> {
@@ -151,6 +164,9 @@ impl Lbp {
             format!("ROWS={}", variant.rows),
             format!("THREADS={}", variant.threads),
         ];
+        let cached = u32::from(variant.rounds[0] + variant.rounds[1] > 0);
+        let cache = [("CACHED", cached), ("EDGE_ROUNDS", variant.rounds[0]), ("NODE_ROUNDS", variant.rounds[1])];
+        defines.extend(cache.iter().map(|(name, value)| format!("{name}={value}")));
         let Sizes { groups, factors, ports, .. } = self.layout.sizes;
         for (name, count) in [("HAS_GROUPS", groups), ("HAS_FACTORS", factors), ("HAS_PORTS", ports)] {
             defines.push(format!("{name}={}", i32::from(count > 0)));
@@ -251,7 +267,7 @@ impl Lbp {
             factor_cost: self.tables.at(layout.factor_cost),
             bias: self.tables.at(layout.bias),
             sizes: layout.sizes,
-            constant: layout.constant,
+            constant: layout.constant + weights.constant,
         };
         let shape = Shape {
             blocks: self.blocks(variant, rows.rows as usize),

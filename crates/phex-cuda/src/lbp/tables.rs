@@ -18,6 +18,8 @@ pub(super) struct WeightTables {
     pub(super) edges: Offset,
     pub(super) entries: Offset,
     pub(super) mild: bool,
+    /// What normalising the weights took away.
+    pub(super) constant: f64,
 }
 
 /// Index tables by name, in the order of the kernel's structure.
@@ -153,7 +155,6 @@ impl Layout {
         let larger_at = layout.tables().map(|table| tables.add(table));
         let costs: Vec<f64> = network.cardinalities.iter().map(|factor| factor.cost).collect();
         let (factor_cost, bias) = (tables.add(&costs), tables.add(&network.bias));
-        let constant: f64 = network.pairs.iter().map(|pair| -least_cost(pair)).sum();
         let sizes = Sizes {
             edges: edges.len() as i32,
             nodes: nodes as i32,
@@ -179,7 +180,7 @@ impl Layout {
             factor_cost,
             bias,
             sizes,
-            constant: network.constant + constant,
+            constant: network.constant,
             hard: strongest == f64::INFINITY,
         })
     }
@@ -209,7 +210,9 @@ fn weights<T: crate::buffer::Plain>(
     };
     let entries = network.links.iter().flat_map(|link| &link.entries);
     let entries: Vec<T> = entries.flat_map(|entry| entry.1).map(|cost| round((-cost).exp())).collect();
-    WeightTables { edges: tables.add(&values), entries: tables.add(&entries), mild }
+    let least = network.pairs.iter().map(|pair| -least_cost(pair));
+    let constant = if mild { 0.0 } else { least.sum() };
+    WeightTables { edges: tables.add(&values), entries: tables.add(&entries), mild, constant }
 }
 
 /// Links, parts and cardinality factors.
