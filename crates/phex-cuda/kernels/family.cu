@@ -32,7 +32,9 @@ struct __align__(16) Unit {
     int steps_from, steps_to, shared, width, most_layers, layers, total, product, product_layers, moves_from, moves_to,
         turns, falls, clamped_turn, clamped_fall, cells;
     // Numbers a lane of the warp's own memory: cells, scales and backward cells.
-    int needs, unused[3];
+    int needs;
+    // One stream without layers, whose children's messages lie side by side from the first on.
+    int plain, first_message, unused;
 };
 
 // `kind`: 0 plain, 1 one open group, 2 by the list of moves. Cells are counted from the unit's first.
@@ -107,10 +109,45 @@ __device__ __forceinline__ REAL child_on(const Forest &f, const Unit &u, const S
     return (u.shared || y == 1) ? value : value * __ldg(f.weights + s.fall);
 }
 
+// As `forward` below, for plain units: nothing is read of the steps, and the next child's messages are on their way while
+// the cells of this one are made.
+template <int STRIDE>
+__device__ __forceinline__ void forward_plain(const Forest &f, const Memory &memory, const Unit &u, REAL *cells,
+                                              REAL *scales, int *exponents) {
+    const REAL *turns = f.weights + u.turns, *message = memory.inside + u.first_message * LANES;
+    int size = u.steps_to - u.steps_from;
+    REAL off = AT(message, 0), on = AT(message, 1), scale = 1;
+    CELL(cells, 0) = 1;
+    const REAL *in = cells;
+    REAL *out = cells + STRIDE;
+    for (int j = 0; j < size; j++) {
+        int next = j + 1 < size ? 2 * (j + 1) : 0;
+        REAL next_off = AT(message, next), next_on = AT(message, next + 1);
+        CELL(scales, j) = scale;
+        REAL e0 = off * scale, e1 = on * scale, carry = 0, most = 0;
+#pragma unroll 4
+        for (int m = 0; m <= j; m++) {
+            REAL x = CELL(in, m);
+            REAL cell = x * e0 + carry;
+            most = larger(most, cell);
+            CELL(out, m) = cell;
+            carry = x * __ldg(turns + m) * e1;
+        }
+        CELL(out, j + 1) = carry;
+        most = larger(most, carry);
+        if (j + 1 < size) scale = power_of_two(most, *exponents);
+        in = out;
+        out += (j + 2) * STRIDE;
+        off = next_off;
+        on = next_on;
+    }
+}
+
 // All cells of a unit, step after step, and the scale that each step applies.
 template <int STRIDE>
 __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, REAL *scales,
                                         int *exponents) {
+    if (u.plain) return forward_plain<STRIDE>(f, memory, u, cells, scales, exponents);
     const REAL *turns = f.weights + u.turns;
     int streams = u.shared ? 1 : 2;
     for (int y = 0; y < streams; y++) CELL(cells, y) = 1;
@@ -186,7 +223,9 @@ __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, c
 template <int STRIDE>
 __device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, Row &row) {
     forward<STRIDE>(f, memory, u, cells, cells + u.cells * STRIDE, &row.exponents);
-    const REAL *end = cells + fetch(f.steps, u.steps_to - 1).output * STRIDE;
+    // The last cells are those of the last step.
+    int streams = u.shared ? 1 : 2;
+    const REAL *end = cells + (u.cells - streams * u.layers * u.width) * STRIDE;
     const REAL *falls = f.weights + u.falls;
     for (int layer = 0; layer < u.layers; layer++) {
         const REAL *low = end + layer * u.width * STRIDE;

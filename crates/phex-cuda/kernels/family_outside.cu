@@ -21,7 +21,7 @@ __device__ __forceinline__ void divide(const Forest &f, const Memory &memory, in
 template <int STRIDE>
 __device__ __forceinline__ void outside_ends(const Forest &f, const Memory &memory, const Unit &u, const REAL *cells,
                                              REAL *here, Row &row) {
-    const Step end = fetch(f.steps, u.steps_to - 1);
+    int output = u.cells - (u.shared ? 1 : 2) * u.layers * u.width;
     const REAL *falls = f.weights + u.falls;
     int stride = u.most_layers * u.width;
     REAL clamped = 0;
@@ -33,14 +33,56 @@ __device__ __forceinline__ void outside_ends(const Forest &f, const Memory &memo
             CELL(here, (u.shared ? 0 : stride) + to) = u.shared ? on + low : on;
             if (!u.shared) CELL(here, to) = low;
             if (m >= u.clamped_turn || m >= u.clamped_fall) {
-                REAL first = CELL(cells, end.output + layer * u.width + m);
-                REAL second = u.shared ? first : CELL(cells, end.output + (u.layers + layer) * u.width + m);
+                REAL first = CELL(cells, output + layer * u.width + m);
+                REAL second = u.shared ? first : CELL(cells, output + (u.layers + layer) * u.width + m);
                 if (m >= u.clamped_turn) clamped += on * second + low * first;
                 else if (u.shared) clamped += low * first;
             }
         }
     }
     if (!(clamped <= CLAMPED)) row.suspect |= 1;
+}
+
+// The way back through a plain unit: see `forward_plain`.
+template <int STRIDE>
+__device__ __forceinline__ void backward_plain(const Forest &f, const Memory &memory, const Unit &u, const REAL *cells,
+                                               const REAL *scales, REAL *b, Row &row) {
+    const REAL *turns = f.weights + u.turns, *message = memory.inside + u.first_message * LANES;
+    int last = u.steps_to - u.steps_from - 1;
+    int4 child = __ldg(f.children + u.steps_from + last);
+    REAL off_message = AT(message, 2 * last), on_message = AT(message, 2 * last + 1);
+    // Child j found cells 0..j: they start behind those of the children before it.
+    const REAL *before = cells + last * (last + 1) / 2 * STRIDE;
+    for (int j = last; j >= 0; j--) {
+        int next = j > 0 ? j - 1 : 0;
+        int4 next_child = __ldg(f.children + u.steps_from + next);
+        REAL next_off = AT(message, 2 * next), next_on = AT(message, 2 * next + 1);
+        REAL scale = CELL(scales, j), e0 = off_message * scale, e1 = on_message * scale;
+        REAL off = 0, on = 0, now = CELL(b, 0);
+#pragma unroll 4
+        for (int m = 0; m <= j; m++) {
+            REAL after = CELL(b, m + 1), x = CELL(before, m);
+            REAL turned = after * __ldg(turns + m);
+            off += x * now;
+            on += x * turned;
+            CELL(b, m) = now * e0 + turned * e1;
+            now = after;
+        }
+        off *= scale;
+        on *= scale;
+        if (child.y >= 0) {
+            AT(memory.outside, child.y) = off;
+            AT(memory.outside, child.y + 1) = on;
+        }
+        REAL high = on * on_message, total = off * off_message + high;
+        if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
+        REAL p = high * (1 + (1 - total));
+        AT(memory.values, child.x) = p > 1 ? REAL(1) : p;
+        before -= j * STRIDE;
+        child = next_child;
+        off_message = next_off;
+        on_message = next_on;
+    }
 }
 
 template <int STRIDE>
@@ -51,6 +93,7 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
     REAL *next = here + (u.shared ? 1 : 2) * stride * STRIDE;
     forward<STRIDE>(f, memory, u, cells, scales, &counted);
     outside_ends<STRIDE>(f, memory, u, cells, here, row);
+    if (u.plain) return backward_plain<STRIDE>(f, memory, u, cells, scales, here, row);
     const REAL *turns = f.weights + u.turns;
     for (int at = u.steps_to - 1; at >= u.steps_from; at--) {
         const Step s = fetch(f.steps, at);

@@ -1,5 +1,8 @@
 // Labels whose children are one counted set of few, which most are: all cells in registers, sizes known to the compiler.
-// K children, L layers (2 where a one-of group is open below: messages multiply like dual numbers).
+// K children, L layers (2 where a one-of group is open below: messages multiply like dual numbers). In single precision
+// only: in doubles the cells would not fit the registers, and the kernel would take long to compile.
+
+#ifndef DOUBLE
 
 template <int K, int L> struct Children {
     // Messages off and on, by layer, and the scale that each step applies.
@@ -182,18 +185,24 @@ __device__ __forceinline__ void outside_simple(const Forest &f, const Memory &me
         UP_TO_SIX(pass, 2)                                                   \
     }
 
+#endif
+
 __device__ __forceinline__ void inside_any(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+#ifndef DOUBLE
     if (p.simple == 1) ONE_LAYER(inside_simple)
 #if MAX_LAYERS > 1
     if (p.simple == 2) TWO_LAYERS(inside_simple)
+#endif
 #endif
     inside_parent(f, memory, p, row);
 }
 
 __device__ __forceinline__ void outside_any(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+#ifndef DOUBLE
     if (p.simple == 1) ONE_LAYER(outside_simple)
 #if MAX_LAYERS > 1
     if (p.simple == 2) TWO_LAYERS(outside_simple)
+#endif
 #endif
     outside_parent(f, memory, p, row);
 }

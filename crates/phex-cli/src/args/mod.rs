@@ -21,7 +21,7 @@ pub(crate) use graph::{
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
 pub(crate) use rows::{
-    BenchCommand, EnginesCommand, InferCommand, MapCommand, RowArguments, TableArguments,
+    BenchCommand, EnginesCommand, DeviceArgument, InferCommand, MapCommand, RowArguments, TableArguments,
 };
 pub(crate) use settings::{Curriculum, StageEpochs};
 pub(crate) use train::{

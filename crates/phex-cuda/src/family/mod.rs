@@ -3,23 +3,26 @@
 //! Single precision first; rows whose numbers leave its range are listed on the device and done again in
 //! doubles, in the same order of the stream and without a word from the host.
 
-use std::collections::HashMap;
+mod schedule;
+mod tables;
 
 use phex::infer::Method;
-use phex::infer::compiled::{Forest, Kind, Plan};
+use phex::infer::compiled::Forest;
 
 use crate::Error;
-use crate::buffer::{Buffer, Offset, Plain, Tables};
+use crate::buffer::{Buffer, Tables};
 use crate::device::{Device, Stream};
 use crate::program::{Arguments, Function, Shape, Source};
 use crate::rows::{Precision, RawRows};
+use schedule::{Schedule, levels, schedule};
+use tables::{Chunk, Parent, Step, Weights, parent, steps, weights};
 
 const FILES: [&str; 5] = [
-    include_str!("../kernels/common.cu"),
-    include_str!("../kernels/family.cu"),
-    include_str!("../kernels/family_outside.cu"),
-    include_str!("../kernels/family_simple.cu"),
-    include_str!("../kernels/family_rows.cu"),
+    include_str!("../../kernels/common.cu"),
+    include_str!("../../kernels/family.cu"),
+    include_str!("../../kernels/family_outside.cu"),
+    include_str!("../../kernels/family_simple.cu"),
+    include_str!("../../kernels/family_rows.cu"),
 ];
 
 /// Rows of a block: the lanes of a warp.
@@ -42,26 +45,6 @@ struct Variant {
 /// multiprocessor work on the same ones.
 const SHAPES: [(usize, usize, &[usize]); 2] =
     [(8, 2, &[370, 157, 157]), (16, 1, &[183, 183, 78, 78, 78])];
-
-/// The schedule of a shape in one type of arithmetic.
-#[derive(Debug)]
-struct Schedule {
-    regions: Offset,
-    up: [Offset; 2],
-    down: [Offset; 2],
-    /// Lines of shared memory a block.
-    lines: usize,
-    /// Numbers of a warp that do not fit: of each lane.
-    wide: usize,
-}
-
-/// The tables of one type of arithmetic.
-#[derive(Debug)]
-struct Weights {
-    values: Offset,
-    bias: Offset,
-    units: Offset,
-}
 
 /// A forest on the device.
 #[derive(Debug)]
@@ -110,18 +93,6 @@ struct RawForest {
     wide_region: i32,
     constant: f64,
 }
-
-type Parent = [i32; 16];
-type Unit = [i32; 20];
-type Step = [i32; 16];
-type Chunk = [i32; 3];
-
-// SAFETY: arrays of integers.
-unsafe impl Plain for Parent {}
-// SAFETY: arrays of integers.
-unsafe impl Plain for Unit {}
-// SAFETY: arrays of integers.
-unsafe impl Plain for Chunk {}
 
 impl Family {
     pub(crate) fn new(device: &Device, forest: &Forest<'_>) -> Result<Family, Error> {
@@ -350,256 +321,28 @@ impl Variant {
     }
 }
 
-/// The constants in one type of arithmetic; none when edges are so strong, and not hard, that it does not hold
-/// their weights.
-fn weights<T: Plain>(
-    tables: &mut Tables,
-    forest: &Forest<'_>,
-    limit: f64,
-    round: impl Fn(f64) -> T,
-) -> Option<Weights> {
-    let plan = forest.plan;
-    let too_small = |weight: f64| weight.is_finite() && weight < -limit;
-    if plan.steps.iter().any(|step| too_small(plan.log_weights[step.fall])) {
-        return None;
-    }
-    let value = |&log: &f64| if log.is_finite() { log.max(-limit).exp() } else { log.exp() };
-    let values: Vec<T> = plan.log_weights.iter().map(|log| round(value(log))).collect();
-    let bias: Vec<T> = forest.bias.iter().map(|&bias| round(bias)).collect();
-    let first = |from: usize, width: usize| {
-        let found = plan.log_weights[from..=from + width].iter().position(|&log| too_small(log));
-        found.map_or(i32::MAX, |at| at as i32)
-    };
-    let unit = |unit: &phex::infer::compiled::Unit| -> Unit {
-        let int = |value: usize| value as i32;
-        // The m-th child to turn on pays q^(m − 1).
-        let turned = first(unit.turns, unit.width).saturating_add(1);
-        [
-            int(unit.steps.start),
-            int(unit.steps.end),
-            i32::from(unit.shared),
-            int(unit.width),
-            int(unit.most_layers),
-            int(unit.layers),
-            int(unit.total),
-            int(unit.product),
-            int(unit.product_layers),
-            int(unit.moves.start),
-            int(unit.moves.end),
-            int(unit.turns),
-            int(unit.falls),
-            turned,
-            first(unit.falls, unit.width),
-            int(cells(plan, unit)),
-            int(needs(plan, unit)),
-            0,
-            0,
-            0,
-        ]
-    };
-    let units: Vec<Unit> = plan.units.iter().map(unit).collect();
-    Some(Weights { values: tables.add(&values), bias: tables.add(&bias), units: tables.add(&units) })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phex::graph::{ExclusionRule, GraphBuilder, Strength};
+    use phex::infer::{Engine, Options};
+    use phex::model::Model;
 
-/// How many cells all steps of a unit fill.
-fn cells(plan: &Plan, unit: &phex::infer::compiled::Unit) -> usize {
-    let streams = if unit.shared { 1 } else { 2 };
-    let last = &plan.steps[unit.steps.end - 1];
-    last.output + streams * last.layers * last.width - unit.cells
-}
-
-/// Numbers a lane that a unit needs of a warp's own memory: cells, scales, backward cells, and a second set of these where
-/// children join by the list of moves.
-fn needs(plan: &Plan, unit: &phex::infer::compiled::Unit) -> usize {
-    let general = plan.steps[unit.steps.clone()].iter().any(|step| step.kind == Kind::General);
-    let sets = (1 + usize::from(!unit.shared)) * (1 + usize::from(general));
-    cells(plan, unit) + unit.steps.len() + sets * unit.most_layers * unit.width
-}
-
-fn parent(plan: &Plan, at: usize) -> Parent {
-    let node = &plan.nodes[at];
-    let int = |value: usize| value as i32;
-    let unit = &plan.units[node.units.start];
-    let first = plan.nodes[plan.steps[unit.steps.start].node].message;
-    [
-        node.label.map_or(-1, int),
-        int(node.message),
-        int(node.outside),
-        int(node.weight),
-        int(node.layers),
-        int(node.units.start),
-        int(node.units.end),
-        int(node.own.start),
-        int(node.own.end),
-        i32::from(node.same_layers),
-        simple(plan, node),
-        int(unit.steps.len()),
-        int(unit.steps.start),
-        int(first),
-        int(unit.turns),
-        int(unit.falls),
-    ]
-}
-
-/// The most children of a label that is done in registers, with one layer and with two.
-const SIMPLE: [usize; 2] = [8, 6];
-
-/// How many layers a label has whose children are one set that is done in registers; else 0.
-fn simple(plan: &Plan, node: &phex::infer::compiled::Node) -> i32 {
-    let unit = &plan.units[node.units.start];
-    let steps = &plan.steps[unit.steps.clone()];
-    let in_range = |from: usize| {
-        let weights = &plan.log_weights[from..=from + unit.width];
-        weights.iter().all(|&log| !log.is_finite() || log >= -80.0)
-    };
-    let fits = node.label.is_some() && node.units.len() == 1 && node.same_layers && unit.shared;
-    if !fits || steps.len() > SIMPLE[usize::from(node.layers > 1)] || !in_range(unit.turns) || !in_range(unit.falls) {
-        return 0;
-    }
-    let layers_of = |step: &phex::infer::compiled::Step| plan.nodes[step.node].layers;
-    // Products of dual numbers, in which no group is completed.
-    let dual = |step: &phex::infer::compiled::Step| {
-        let moves = match (step.input_layers, layers_of(step)) {
-            (1, 1) => 1,
-            (1, 2) | (2, 1) => 2,
-            (2, 2) => 3,
-            _ => return false,
-        };
-        step.layers == step.input_layers.max(layers_of(step)) && step.moves.len() == moves
-    };
-    match node.layers {
-        1 if steps.iter().all(|step| step.layers == 1 && layers_of(step) == 1) => 1,
-        2 if unit.layers == 2 && steps.iter().all(dual) => 2,
-        _ => 0,
-    }
-}
-
-fn steps<'a>(
-    plan: &'a Plan,
-    unit: &'a phex::infer::compiled::Unit,
-) -> impl Iterator<Item = Step> + 'a {
-    let int = |value: usize| value as i32;
-    plan.steps[unit.steps.clone()].iter().map(move |step| {
-        let node = &plan.nodes[step.node];
-        let kind = match step.kind {
-            Kind::Plain => 0,
-            Kind::Dual => 1,
-            Kind::General => 2,
-        };
-        [
-            node.label.map_or(-1, int),
-            int(node.message),
-            if node.units.is_empty() { -1 } else { int(node.outside) },
-            int(node.layers),
-            int(step.input - unit.cells),
-            int(step.input_width),
-            int(step.input_layers),
-            int(step.output - unit.cells),
-            int(step.width),
-            int(step.layers),
-            kind,
-            int(step.moves.start),
-            int(step.moves.end),
-            int(step.fall),
-            0,
-            0,
-        ]
-    })
-}
-
-/// The parents by height and by depth, as places among the parents.
-fn levels(plan: &Plan) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
-    let mut height = vec![0usize; plan.nodes.len()];
-    let mut depth = height.clone();
-    let place: HashMap<usize, usize> =
-        plan.parents.iter().enumerate().map(|(place, &node)| (node, place)).collect();
-    let children = |node: usize| {
-        let units = &plan.units[plan.nodes[node].units.clone()];
-        units.iter().flat_map(|unit| &plan.steps[unit.steps.clone()]).map(|step| step.node)
-    };
-    for &node in &plan.parents {
-        height[node] = children(node).map(|child| height[child] + 1).max().unwrap_or(0);
-    }
-    for &node in plan.parents.iter().rev() {
-        children(node).for_each(|child| depth[child] = depth[node] + 1);
-    }
-    let by = |level: &[usize]| {
-        let mut all: Vec<Vec<usize>> = Vec::new();
-        for &node in &plan.parents {
-            all.resize_with(all.len().max(level[node] + 1), Vec::new);
-            all[level[node]].push(place[&node]);
+    /// Families of one to twelve children, some below a common root.
+    pub(super) fn forest(one_of: bool) -> Engine {
+        let mut builder = GraphBuilder::new();
+        for family in 0..40 {
+            for child in 0..1 + family % 12 {
+                let (parent, child) = (format!("f{family}"), format!("f{family}c{child}"));
+                builder.hierarchy(&parent, &child, Some(Strength::U(0.5)));
+            }
+            builder.hierarchy("root", &format!("f{family}"), Some(Strength::U(0.5)));
         }
-        all.retain(|some| !some.is_empty());
-        all
-    };
-    (by(&height), by(&depth))
-}
-
-/// Shares out the shared memory of a block and the parents of each level.
-fn schedule(
-    tables: &mut Tables,
-    plan: &Plan,
-    (warps, resident, large): (usize, usize, &[usize]),
-    real: Precision,
-    shared_bytes: usize,
-    levels: [&Vec<Vec<usize>>; 2],
-) -> Schedule {
-    // In doubles a multiprocessor holds half the blocks: a line is twice as long.
-    let resident = if real == Precision::Double { resident.div_ceil(2) } else { resident };
-    let all = (shared_bytes / resident - 2048) / (LANES * real.bytes());
-    let widest = plan.units.iter().map(|unit| needs(plan, unit)).max().unwrap_or(0);
-    let even = all / warps;
-    let mut lines = vec![even; warps];
-    if widest > even {
-        let parts: usize = large.iter().map(|part| part * all / 1000).sum();
-        lines.fill((all - parts) / (warps - large.len()));
-        large.iter().zip(&mut lines).for_each(|(part, lines)| *lines = part * all / 1000);
-    }
-    let big = lines.iter().copied().max().unwrap_or(0);
-    let mut next = 0;
-    let regions: Vec<[i32; 2]> = lines
-        .iter()
-        .map(|&lines| {
-            next += lines;
-            [(next - lines) as i32, lines as i32]
-        })
-        .collect();
-    let wide = if widest > 4 * big { widest } else { 0 };
-    let [up, down] = levels.map(|levels| {
-        let (starts, order) = share_out(plan, levels, &lines);
-        [tables.add(&starts), tables.add(&order)]
-    });
-    Schedule { regions: tables.add(&regions), up, down, lines: next, wide }
-}
-
-/// The parents of each level and warp: the dearest first, each to the warp that is done with it first.
-fn share_out(plan: &Plan, levels: &[Vec<usize>], lines: &[usize]) -> (Vec<i32>, Vec<i32>) {
-    let cost = |place: usize, lines: usize| {
-        let units = &plan.units[plan.nodes[plan.parents[place]].units.clone()];
-        let cost = |unit: &phex::infer::compiled::Unit| {
-            let needs = needs(plan, unit);
-            // Eight lanes at a time take four rounds; memory beyond shared memory is far slower.
-            let rounds = [1, 4, 40][usize::from(needs > lines) + usize::from(needs > 4 * lines)];
-            rounds * (60 + 40 * unit.steps.len() + 8 * cells(plan, unit))
-        };
-        units.iter().map(cost).sum::<usize>()
-    };
-    let (mut starts, mut all) = (vec![0i32], Vec::new());
-    for level in levels {
-        let mut level = level.clone();
-        level.sort_by_key(|&place| std::cmp::Reverse(cost(place, usize::MAX / 8)));
-        let mut load = vec![0usize; lines.len()];
-        let mut shares: Vec<Vec<i32>> = vec![Vec::new(); lines.len()];
-        for place in level {
-            let end = |&warp: &usize| load[warp] + cost(place, lines[warp]);
-            let Some(warp) = (0..lines.len()).min_by_key(end) else { continue };
-            load[warp] = end(&warp);
-            shares[warp].push(place as i32);
+        builder.exclusion_rule(ExclusionRule::Siblings, Some(Strength::U(0.5)));
+        if one_of {
+            builder.one_of_leaves("leaves");
         }
-        for share in shares {
-            all.extend(share);
-            starts.push(all.len() as i32);
-        }
+        let options = Options { method: Method::Family, ..Options::default() };
+        Engine::compile(Model::new(&builder.build().unwrap()).unwrap(), &options).unwrap()
     }
-    (starts, all)
 }
