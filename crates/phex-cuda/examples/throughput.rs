@@ -13,7 +13,13 @@ use phex_cuda::{CudaEngine, Device, DeviceRows, Memory, Precision};
 
 type Failure = Box<dyn std::error::Error>;
 
-fn model(edges: &str, tree: bool, leaves: bool, rule: ExclusionRule, u: f64) -> Result<Model, Failure> {
+fn model(
+    edges: &str,
+    tree: bool,
+    leaves: bool,
+    rule: ExclusionRule,
+    u: f64,
+) -> Result<Model, Failure> {
     let mut builder = GraphBuilder::new();
     let mut seen = std::collections::HashSet::new();
     for (parent, child) in edges.lines().skip(1).filter_map(|line| line.split_once('\t')) {
@@ -45,7 +51,13 @@ fn lbp(form: GroupForm, damping: f64) -> Options {
     options
 }
 
-fn measure(device: &Device, name: &str, model: Model, options: &Options, sizes: &[usize]) -> Result<(), Failure> {
+fn measure(
+    device: &Device,
+    name: &str,
+    model: Model,
+    options: &Options,
+    sizes: &[usize],
+) -> Result<(), Failure> {
     let engine = Engine::compile(model, options)?;
     let gpu = match CudaEngine::new(device, &engine) {
         Ok(gpu) => gpu,
@@ -69,7 +81,8 @@ fn measure(device: &Device, name: &str, model: Model, options: &Options, sizes: 
         let compiled = compiled.elapsed().as_secs_f64();
         let data = Memory::of(device, &scores(labels * rows))?;
         let marginals = Memory::new(device, labels * rows * 4)?;
-        let (log_partition, status) = (Memory::new(device, rows * 8)?, Memory::new(device, rows * 4)?);
+        let (log_partition, status) =
+            (Memory::new(device, rows * 8)?, Memory::new(device, rows * 4)?);
         let workspace = Memory::new(device, gpu.infer_bytes(rows, Precision::Single))?;
         let device_rows = DeviceRows {
             scores: data.address(),
@@ -89,7 +102,12 @@ fn measure(device: &Device, name: &str, model: Model, options: &Options, sizes: 
             for _ in 0..inner {
                 // SAFETY: the memory has the sizes of the rows and outlives the wait below.
                 unsafe {
-                    gpu.infer(device_rows, Precision::Single, (workspace.address(), workspace.bytes()), stream)?;
+                    gpu.infer(
+                        device_rows,
+                        Precision::Single,
+                        (workspace.address(), workspace.bytes()),
+                        stream,
+                    )?;
                 }
             }
             device.synchronise(stream)?;
@@ -116,18 +134,59 @@ fn main() -> Result<(), Failure> {
     let sizes = if sizes.is_empty() { vec![1, 256, 4096, 16384, 65536] } else { sizes };
     let edges = std::fs::read_to_string(path)?;
     let device = Device::open(0)?;
-    println!("{}: {} multiprocessors, {:?} bytes of memory", device.name(), device.multiprocessors(), device.memory()?);
+    println!(
+        "{}: {} multiprocessors, {:?} bytes of memory",
+        device.name(),
+        device.multiprocessors(),
+        device.memory()?
+    );
     let family = Options { method: Method::Family, ..Options::default() };
     let (siblings, minimal) = (ExclusionRule::Siblings, ExclusionRule::NoCommonDescendant);
     measure(&device, "family, tree", model(&edges, true, false, siblings, 0.5)?, &family, &sizes)?;
-    measure(&device, "family, tree, one-of leaves", model(&edges, true, true, siblings, 0.5)?, &family, &sizes)?;
+    measure(
+        &device,
+        "family, tree, one-of leaves",
+        model(&edges, true, true, siblings, 0.5)?,
+        &family,
+        &sizes,
+    )?;
     let pairs = GroupForm::Pairs;
     let count = GroupForm::Cardinality;
-    measure(&device, "lbp, DAG, siblings", model(&edges, false, false, siblings, 0.1)?, &lbp(pairs, 0.0), &sizes)?;
-    measure(&device, "lbp, DAG, siblings, damped", model(&edges, false, false, siblings, 0.1)?, &lbp(pairs, 0.3), &sizes)?;
-    measure(&device, "lbp, DAG, minimal exclusions", model(&edges, false, false, minimal, 0.1)?, &lbp(pairs, 0.0), &sizes)?;
-    measure(&device, "lbp, DAG, minimal, one-of leaves", model(&edges, false, true, minimal, 0.1)?, &lbp(pairs, 0.0), &sizes)?;
-    measure(&device, "lbp, DAG, siblings, counted", model(&edges, false, false, siblings, 0.1)?, &lbp(count, 0.3), &sizes)?;
+    measure(
+        &device,
+        "lbp, DAG, siblings",
+        model(&edges, false, false, siblings, 0.1)?,
+        &lbp(pairs, 0.0),
+        &sizes,
+    )?;
+    measure(
+        &device,
+        "lbp, DAG, siblings, damped",
+        model(&edges, false, false, siblings, 0.1)?,
+        &lbp(pairs, 0.3),
+        &sizes,
+    )?;
+    measure(
+        &device,
+        "lbp, DAG, minimal exclusions",
+        model(&edges, false, false, minimal, 0.1)?,
+        &lbp(pairs, 0.0),
+        &sizes,
+    )?;
+    measure(
+        &device,
+        "lbp, DAG, minimal, one-of leaves",
+        model(&edges, false, true, minimal, 0.1)?,
+        &lbp(pairs, 0.0),
+        &sizes,
+    )?;
+    measure(
+        &device,
+        "lbp, DAG, siblings, counted",
+        model(&edges, false, false, siblings, 0.1)?,
+        &lbp(count, 0.3),
+        &sizes,
+    )?;
     let hard = Options { method: Method::States, ..Options::default() };
     let mut builder = GraphBuilder::new();
     edges.lines().skip(1).filter_map(|line| line.split_once('\t')).for_each(|(parent, child)| {

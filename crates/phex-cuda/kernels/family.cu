@@ -33,7 +33,8 @@ struct __align__(16) Unit {
         turns, falls, clamped_turn, clamped_fall, cells;
     // Numbers a lane of the warp's own memory: cells, scales and backward cells.
     int needs;
-    // One stream without layers, whose children's messages lie side by side from the first on.
+    // 1: one stream without layers, whose children's messages lie side by side from the first on. 2: one stream whose
+    // layers multiply like dual numbers; all its cells have two.
     int plain, first_message, unused;
 };
 
@@ -52,6 +53,11 @@ template <class T> __device__ __forceinline__ T fetch(const T *table, int at) {
 #pragma unroll
     for (int i = 0; i < int(sizeof(T) / 16); i++) to[i] = __ldg(from + i);
     return record;
+}
+
+// Starts to bring a record near, without a register to wait in.
+template <class T> __device__ __forceinline__ void bring(const T *record) {
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(record));
 }
 
 struct Chunk {
@@ -143,11 +149,64 @@ __device__ __forceinline__ void forward_plain(const Forest &f, const Memory &mem
     }
 }
 
+// A child's messages off and on, without and with a label of the open group.
+struct Dual {
+    REAL a0, a1, b0, b1;
+};
+
+__device__ __forceinline__ Dual read_dual(const Memory &memory, int4 child) {
+    const REAL *message = memory.inside + child.z * LANES;
+    bool open = child.w == 2;
+    return {AT(message, 0), AT(message, child.w), open ? AT(message, 1) : REAL(0), open ? AT(message, 3) : REAL(0)};
+}
+
+// As `forward_plain`, with one open group.
+template <int STRIDE>
+__device__ __forceinline__ void forward_dual(const Forest &f, const Memory &memory, const Unit &u, REAL *cells,
+                                             REAL *scales, int *exponents) {
+    const REAL *turns = f.weights + u.turns;
+    int size = u.steps_to - u.steps_from;
+    Dual e = read_dual(memory, __ldg(f.children + u.steps_from));
+    REAL scale = 1;
+    CELL(cells, 0) = 1;
+    CELL(cells, 1) = 0;
+    const REAL *in = cells;
+    REAL *out = cells + 2 * STRIDE;
+    for (int j = 0; j < size; j++) {
+        Dual next = read_dual(memory, __ldg(f.children + u.steps_from + (j + 1 < size ? j + 1 : 0)));
+        CELL(scales, j) = scale;
+        REAL a0 = e.a0 * scale, a1 = e.a1 * scale, b0 = e.b0 * scale, b1 = e.b1 * scale;
+        REAL carry_0 = 0, carry_1 = 0, most = 0;
+#pragma unroll 2
+        for (int m = 0; m <= j; m++) {
+            REAL x0 = CELL(in, m), x1 = CELL(in, j + 1 + m), turn = __ldg(turns + m);
+            REAL cell_0 = x0 * a0 + carry_0, cell_1 = x1 * a0 + (x0 * b0 + carry_1);
+            most = larger(most, larger(cell_0, cell_1));
+            CELL(out, m) = cell_0;
+            CELL(out, j + 2 + m) = cell_1;
+            x0 *= turn;
+            x1 *= turn;
+            carry_0 = x0 * a1;
+            carry_1 = x1 * a1 + x0 * b1;
+        }
+        CELL(out, j + 1) = carry_0;
+        CELL(out, 2 * j + 3) = carry_1;
+        most = larger(most, larger(carry_0, carry_1));
+        if (j + 1 < size) scale = power_of_two(most, *exponents);
+        in = out;
+        out += 2 * (j + 2) * STRIDE;
+        e = next;
+    }
+}
+
 // All cells of a unit, step after step, and the scale that each step applies.
 template <int STRIDE>
 __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, REAL *scales,
                                         int *exponents) {
-    if (u.plain) return forward_plain<STRIDE>(f, memory, u, cells, scales, exponents);
+    if (u.plain == 1) return forward_plain<STRIDE>(f, memory, u, cells, scales, exponents);
+#if MAX_LAYERS > 1
+    if (u.plain == 2) return forward_dual<STRIDE>(f, memory, u, cells, scales, exponents);
+#endif
     const REAL *turns = f.weights + u.turns;
     int streams = u.shared ? 1 : 2;
     for (int y = 0; y < streams; y++) CELL(cells, y) = 1;

@@ -85,6 +85,57 @@ __device__ __forceinline__ void backward_plain(const Forest &f, const Memory &me
     }
 }
 
+// The way back through a unit with one open group: see `forward_dual`.
+template <int STRIDE>
+__device__ __forceinline__ void backward_dual(const Forest &f, const Memory &memory, const Unit &u, const REAL *cells,
+                                              const REAL *scales, REAL *b, Row &row) {
+    const REAL *turns = f.weights + u.turns;
+    int last = u.steps_to - u.steps_from - 1;
+    int4 child = __ldg(f.children + u.steps_from + last);
+    Dual e = read_dual(memory, child);
+    const REAL *before = cells + last * (last + 1) * STRIDE;
+    REAL *b_1 = b + u.width * STRIDE;
+    for (int j = last; j >= 0; j--) {
+        int4 next_child = __ldg(f.children + u.steps_from + (j > 0 ? j - 1 : 0));
+        Dual next = read_dual(memory, next_child);
+        REAL scale = CELL(scales, j), a0 = e.a0 * scale, a1 = e.a1 * scale, b0 = e.b0 * scale, b1 = e.b1 * scale;
+        REAL off_0 = 0, off_1 = 0, on_0 = 0, on_1 = 0, now_0 = CELL(b, 0), now_1 = CELL(b_1, 0);
+#pragma unroll 2
+        for (int m = 0; m <= j; m++) {
+            REAL after_0 = CELL(b, m + 1), after_1 = CELL(b_1, m + 1), turn = __ldg(turns + m);
+            REAL x0 = CELL(before, m), x1 = CELL(before, j + 1 + m);
+            REAL t0 = after_0 * turn, t1 = after_1 * turn;
+            off_0 += x1 * now_1 + x0 * now_0;
+            off_1 += x0 * now_1;
+            on_0 += x1 * t1 + x0 * t0;
+            on_1 += x0 * t1;
+            CELL(b, m) = now_0 * a0 + (t0 * a1 + (now_1 * b0 + t1 * b1));
+            CELL(b_1, m) = now_1 * a0 + t1 * a1;
+            now_0 = after_0;
+            now_1 = after_1;
+        }
+        off_0 *= scale;
+        off_1 *= scale;
+        on_0 *= scale;
+        on_1 *= scale;
+        if (child.y >= 0) {
+            AT(memory.outside, child.y) = off_0;
+            AT(memory.outside, child.y + child.w) = on_0;
+            if (child.w == 2) {
+                AT(memory.outside, child.y + 1) = off_1;
+                AT(memory.outside, child.y + 3) = on_1;
+            }
+        }
+        REAL high = on_0 * e.a1 + on_1 * e.b1, total = off_0 * e.a0 + off_1 * e.b0 + high;
+        if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
+        REAL p = high * (1 + (1 - total));
+        AT(memory.values, child.x) = p > 1 ? REAL(1) : p;
+        before -= 2 * j * STRIDE;
+        child = next_child;
+        e = next;
+    }
+}
+
 template <int STRIDE>
 __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, Row &row) {
     REAL *scales = cells + u.cells * STRIDE;
@@ -93,7 +144,10 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
     REAL *next = here + (u.shared ? 1 : 2) * stride * STRIDE;
     forward<STRIDE>(f, memory, u, cells, scales, &counted);
     outside_ends<STRIDE>(f, memory, u, cells, here, row);
-    if (u.plain) return backward_plain<STRIDE>(f, memory, u, cells, scales, here, row);
+    if (u.plain == 1) return backward_plain<STRIDE>(f, memory, u, cells, scales, here, row);
+#if MAX_LAYERS > 1
+    if (u.plain == 2) return backward_dual<STRIDE>(f, memory, u, cells, scales, here, row);
+#endif
     const REAL *turns = f.weights + u.turns;
     for (int at = u.steps_to - 1; at >= u.steps_from; at--) {
         const Step s = fetch(f.steps, at);

@@ -178,14 +178,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         Row row = {0, loaded.suspect};
         for (int level = 0; level < f.up_count; level++) {
             int from = __ldg(f.up_levels + level * warps + warp), to = __ldg(f.up_levels + level * warps + warp + 1);
-            for (int at = from; at < to; at++)
-                inside_any(f, memory, fetch(f.parents, __ldg(f.up + at)), row);
+            int next = from < to ? __ldg(f.up + from) : 0;
+            for (int at = from; at < to; at++) {
+                const Parent p = fetch(f.parents, next);
+                next = __ldg(f.up + (at + 1 < to ? at + 1 : at));
+                bring(f.parents + next);
+                inside_any(f, memory, p, row);
+            }
             __syncthreads();
         }
         for (int level = 0; level < f.down_count; level++) {
             int from = __ldg(f.down_levels + level * warps + warp), to = __ldg(f.down_levels + level * warps + warp + 1);
-            for (int at = from; at < to; at++)
-                outside_any(f, memory, fetch(f.parents, __ldg(f.down + at)), row);
+            int next = from < to ? __ldg(f.down + from) : 0;
+            for (int at = from; at < to; at++) {
+                const Parent p = fetch(f.parents, next);
+                next = __ldg(f.down + (at + 1 < to ? at + 1 : at));
+                bring(f.parents + next);
+                outside_any(f, memory, p, row);
+            }
             __syncthreads();
         }
         atomicAdd(&exponents[lane], row.exponents);

@@ -140,7 +140,8 @@ impl CudaEngine {
         let function = function(&self.device, "joint", precision)?;
         let arguments = Arguments::default().with(&pass.marginals).with(&pass.log_partition);
         let arguments = arguments.with(&pass.status).with(&batch.weights).with(&batch.losses);
-        let arguments = arguments.with(&batch.gradient).with(&batch.status).with(&half).with(&labels);
+        let arguments =
+            arguments.with(&batch.gradient).with(&batch.status).with(&half).with(&labels);
         // SAFETY: the arguments are those of `joint`.
         unsafe { function.launch(shape(rows), stream, arguments) }
     }
@@ -207,7 +208,8 @@ impl CudaEngine {
         let (count, labels) = (rows as i32, self.labels() as i32);
         let by_slope = function(&self.device, "move_by_slope", precision)?;
         let arguments = Arguments::default().with(&batch.scores).with(&batch.slopes);
-        let arguments = arguments.with(&moved.scores).with(&moved.factors).with(&count).with(&labels);
+        let arguments =
+            arguments.with(&moved.scores).with(&moved.factors).with(&count).with(&labels);
         // SAFETY: by the caller's word; the arguments are those of the kernel.
         unsafe {
             by_slope.launch(shape(rows), stream, arguments)?;
@@ -245,7 +247,8 @@ impl CudaEngine {
         if self.is_exact() {
             return Ok(());
         }
-        let why = String::from("derivatives of marginals need an exact engine; take the joint loss");
+        let why =
+            String::from("derivatives of marginals need an exact engine; take the joint loss");
         Err(Error::Unsupported { method: self.engine.plan().method, why })
     }
 }
@@ -261,7 +264,11 @@ fn shape(rows: usize) -> Shape {
     Shape { blocks: rows.min(1 << 16), threads: THREADS, shared: 0 }
 }
 
-fn function(device: &Device, kernel: &'static str, precision: Precision) -> Result<Function, Error> {
+fn function(
+    device: &Device,
+    kernel: &'static str,
+    precision: Precision,
+) -> Result<Function, Error> {
     let defines = vec![
         format!("SCORE={}", precision.name()),
         String::from("REAL=double"),

@@ -7,10 +7,10 @@
 use phex::infer::compiled::Compiled;
 use phex::infer::{Block, Diagnosis, Evidence, Posterior, RowStatus, Trust, Want};
 
+use crate::Error;
 use crate::buffer::Buffer;
 use crate::engine::{CudaEngine, Kernel};
 use crate::rows::{Carver, DeviceNumber, DeviceRows, Status, known_code};
-use crate::Error;
 
 /// Rows that go to the device at a time, at most.
 const MOST: usize = 1 << 18;
@@ -117,8 +117,10 @@ impl CudaEngine {
     }
 
     fn evidence<T: DeviceNumber>(&self, block: &Block<'_, T>) -> Option<Vec<i8>> {
-        let all = (0..block.rows()).flat_map(|row| (0..self.labels()).map(move |label| (row, label)));
-        let known: Vec<i8> = all.map(|(row, label)| known_code(block.evidence(row, label))).collect();
+        let all =
+            (0..block.rows()).flat_map(|row| (0..self.labels()).map(move |label| (row, label)));
+        let known: Vec<i8> =
+            all.map(|(row, label)| known_code(block.evidence(row, label))).collect();
         known.iter().any(|&entry| entry != known_code(Evidence::Unknown)).then_some(known)
     }
 
@@ -162,12 +164,14 @@ impl CudaEngine {
         block: &Block<'_, T>,
         posterior: &mut Posterior<T>,
     ) -> Result<(), Error> {
-        if let (Kernel::Lbp(lbp), Compiled::Messages(messages)) = (&*self.kernel, self.engine.compiled())
+        if let (Kernel::Lbp(lbp), Compiled::Messages(messages)) =
+            (&*self.kernel, self.engine.compiled())
             && lbp.is_hard()
         {
             // Arc consistency is the processor's.
             for row in 0..block.rows() {
-                if posterior.status[row] == RowStatus::Answered && !messages.is_possible(block, row) {
+                if posterior.status[row] == RowStatus::Answered && !messages.is_possible(block, row)
+                {
                     posterior.status[row] = RowStatus::Impossible;
                     posterior.log_partition[row] = f64::NEG_INFINITY;
                     self.clear(posterior, row);

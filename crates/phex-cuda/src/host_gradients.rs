@@ -43,7 +43,8 @@ impl CudaEngine {
         let (stream, number) = (device.stream(), T::PRECISION.bytes());
         let all: Vec<T> = (0..rows).flat_map(|row| block.row(row)).copied().collect();
         let places = (0..rows).flat_map(|row| (0..labels).map(move |label| (row, label)));
-        let known: Vec<i8> = places.map(|(row, label)| known_code(block.evidence(row, label))).collect();
+        let known: Vec<i8> =
+            places.map(|(row, label)| known_code(block.evidence(row, label))).collect();
         let scores = Buffer::of(device, &all)?;
         let evidence = Buffer::of(device, &known)?;
         let weights = weights.map(|weights| Buffer::of(device, weights)).transpose()?;

@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc;
 
-use crate::device::{Stream, failed};
 use crate::Error;
+use crate::device::{Stream, failed};
 
 /// A compiled kernel.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,9 @@ pub(crate) fn check_versions() -> Result<(), Error> {
     }
     let mut driver: c_int = 0;
     // SAFETY: the pointer is to a live integer.
-    unsafe { sys::cuDriverGetVersion(&mut driver) }.result().map_err(failed("cuDriverGetVersion"))?;
+    unsafe { sys::cuDriverGetVersion(&mut driver) }
+        .result()
+        .map_err(failed("cuDriverGetVersion"))?;
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
     // SAFETY: the pointers are to live integers.
     let found = unsafe { nvrtc::sys::nvrtcVersion(&mut major, &mut minor) };
@@ -68,17 +70,7 @@ impl Source<'_> {
             architecture: architecture.to_owned(),
             log,
         };
-        let mut joined = self.files.join("\n");
-        if let Ok(folder) = std::env::var("PHEX_CUDA_KERNELS") { // TEMPORARY
-            let names: &[&str] = match self.kernel {
-                "family" => &["common", "family", "family_outside", "family_simple", "family_rows"],
-                "lbp" => &["common", "lbp", "lbp_groups", "lbp_counts", "lbp_rows", "lbp_kernel"],
-                "states" => &["common", "states"],
-                _ => &["common", "gradients"],
-            };
-            joined = names.iter().map(|n| std::fs::read_to_string(format!("{folder}/{n}.cu")).unwrap_or_default()).collect::<Vec<_>>().join("\n");
-        }
-        let text = CString::new(joined).map_err(|fault| error(fault.to_string()))?;
+        let text = CString::new(self.files.join("\n")).map_err(|fault| error(fault.to_string()))?;
         let name = CString::new(format!("{}.cu", self.kernel)).unwrap_or_default();
         let program = nvrtc::result::create_program(&text, Some(&name))
             .map_err(|fault| error(format!("{fault:?}")))?;
@@ -103,9 +95,7 @@ impl Source<'_> {
     }
 }
 
-fn machine_code(
-    program: nvrtc::sys::nvrtcProgram,
-) -> Result<Vec<u8>, nvrtc::result::NvrtcError> {
+fn machine_code(program: nvrtc::sys::nvrtcProgram) -> Result<Vec<u8>, nvrtc::result::NvrtcError> {
     let mut size = 0usize;
     // SAFETY: the program is live and the pointer is to a live integer.
     unsafe { nvrtc::sys::nvrtcGetCUBINSize(program, &mut size) }.result()?;

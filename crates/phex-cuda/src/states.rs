@@ -8,7 +8,8 @@ use crate::device::{Device, Stream};
 use crate::program::{Arguments, Function, Shape, Source};
 use crate::rows::{Precision, RawRows};
 
-const FILES: [&str; 2] = [include_str!("../kernels/common.cu"), include_str!("../kernels/states.cu")];
+const FILES: [&str; 2] =
+    [include_str!("../kernels/common.cu"), include_str!("../kernels/states.cu")];
 
 /// Threads of a block.
 const THREADS: u32 = 256;

@@ -83,10 +83,19 @@ impl CudaEngine {
     ) -> Result<(), Failure> {
         let (precision, stream) = (precision(double), Stream(stream));
         let [a, b, c, d, e, f] = addresses;
-        let training = Training { scores: a, evidence: b, weights: c, losses: d, gradient: e, status: f, rows };
+        let training = Training {
+            scores: a,
+            evidence: b,
+            weights: c,
+            losses: d,
+            gradient: e,
+            status: f,
+            rows,
+        };
         let device_rows =
             DeviceRows { scores: a, evidence: b, marginals: c, log_partition: d, status: e, rows };
-        let covariance = Covariance { scores: a, evidence: b, slopes: c, gradient: d, status: e, rows };
+        let covariance =
+            Covariance { scores: a, evidence: b, slopes: c, gradient: d, status: e, rows };
         py.detach(|| {
             // SAFETY: the caller gives addresses of live, contiguous tensors of the device with the sizes of the rows, and
             // their library's allocator keeps their memory for the stream they were made on.

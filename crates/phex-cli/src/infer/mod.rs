@@ -59,12 +59,14 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
         let count = rows.count;
         match &rows.values {
             Values::F32(scores) => {
-                let posterior = runner.answer(&engine, scores, evidence.as_deref(), writers.want)?;
+                let posterior =
+                    runner.answer(&engine, scores, evidence.as_deref(), writers.want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, Values::F32, rows)?;
             }
             Values::F64(scores) => {
-                let posterior = runner.answer(&engine, scores, evidence.as_deref(), writers.want)?;
+                let posterior =
+                    runner.answer(&engine, scores, evidence.as_deref(), writers.want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, Values::F64, rows)?;
             }

@@ -106,8 +106,9 @@ impl Family {
         }
         let mut tables = Tables::default();
         let single = weights(&mut tables, forest, 80.0, |value| value as f32);
-        let double = weights(&mut tables, forest, 600.0, |value| value)
-            .ok_or_else(|| unsupported(String::from("an edge costs more than 600, and is not hard")))?;
+        let double = weights(&mut tables, forest, 600.0, |value| value).ok_or_else(|| {
+            unsupported(String::from("an edge costs more than 600, and is not hard"))
+        })?;
         let parents: Vec<Parent> = plan.parents.iter().map(|&at| parent(plan, at)).collect();
         let steps: Vec<Step> = plan.units.iter().flat_map(|unit| steps(plan, unit)).collect();
         let moves: Vec<[u8; 4]> = plan.moves.iter().map(|m| [m.a, m.b, m.to, 0]).collect();
@@ -127,7 +128,9 @@ impl Family {
         let (up, down) = levels(plan);
         let counts = (up.len() as i32, down.len() as i32, chunks.len() as i32);
         let schedules = [Precision::Single, Precision::Double].map(|real| {
-            SHAPES.map(|shape| schedule(&mut tables, plan, shape, real, device.shared_bytes(), [&up, &down]))
+            SHAPES.map(|shape| {
+                schedule(&mut tables, plan, shape, real, device.shared_bytes(), [&up, &down])
+            })
         });
         let children: Vec<[i32; 4]> = steps.iter().map(|s| [s[0], s[2], s[1], s[3]]).collect();
         let (parents, steps) = (tables.add(&parents), tables.add(&steps));

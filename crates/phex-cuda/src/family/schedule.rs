@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use phex::infer::compiled::{Kind, Plan};
+use phex::infer::compiled::{Kind, Plan, Step, Unit};
 
 use super::LANES;
 use crate::buffer::{Offset, Tables};
@@ -64,11 +64,15 @@ pub(super) fn schedule(
 const NEVER: usize = 1 << 24;
 
 /// The parents of each level and warp: the dearest first, each to the warp that is done with it first.
-pub(super) fn share_out(plan: &Plan, levels: &[Vec<usize>], lines: &[usize]) -> (Vec<i32>, Vec<i32>) {
+pub(super) fn share_out(
+    plan: &Plan,
+    levels: &[Vec<usize>],
+    lines: &[usize],
+) -> (Vec<i32>, Vec<i32>) {
     let most = lines.iter().copied().max().unwrap_or(0);
     let cost = |place: usize, lines: usize| {
         let units = &plan.units[plan.nodes[plan.parents[place]].units.clone()];
-        let cost = |unit: &phex::infer::compiled::Unit| {
+        let cost = |unit: &Unit| {
             let needs = needs(plan, unit);
             // Eight lanes at a time take four rounds; memory beyond shared memory is far slower.
             let rounds = match needs {
@@ -130,8 +134,45 @@ pub(super) fn levels(plan: &Plan) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
     (by(&height), by(&depth))
 }
 
-/// How many cells all steps of a unit fill.
-pub(super) fn cells(plan: &Plan, unit: &phex::infer::compiled::Unit) -> usize {
+/// How a unit's cells are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// By the list of steps.
+    General,
+    /// One stream, no layers.
+    Plain,
+    /// One stream, layers of one open group that multiply like dual numbers; none is completed.
+    Dual,
+}
+
+/// The form of a unit.
+pub(super) fn form(plan: &Plan, unit: &Unit) -> Form {
+    let layers_of = |step: &Step| plan.nodes[step.node].layers;
+    let plain = |step: &Step| step.kind == Kind::Plain && step.width == step.input_width + 1;
+    let dual = |step: &Step| {
+        let moves = match (step.input_layers, layers_of(step)) {
+            (1, 1) => 1,
+            (1, 2) | (2, 1) => 2,
+            (2, 2) => 3,
+            _ => return false,
+        };
+        step.layers == step.input_layers.max(layers_of(step))
+            && step.moves.len() == moves
+            && step.width == step.input_width + 1
+    };
+    let steps = &plan.steps[unit.steps.clone()];
+    match unit.shared {
+        true if steps.iter().all(plain) => Form::Plain,
+        true if unit.layers == 2 && steps.iter().all(dual) => Form::Dual,
+        _ => Form::General,
+    }
+}
+
+/// How many cells a unit fills.
+pub(super) fn cells(plan: &Plan, unit: &Unit) -> usize {
+    if form(plan, unit) == Form::Dual {
+        return (unit.steps.len() + 1) * (unit.steps.len() + 2);
+    }
     let streams = if unit.shared { 1 } else { 2 };
     let last = &plan.steps[unit.steps.end - 1];
     last.output + streams * last.layers * last.width - unit.cells
@@ -139,9 +180,9 @@ pub(super) fn cells(plan: &Plan, unit: &phex::infer::compiled::Unit) -> usize {
 
 /// Numbers a lane that a unit needs of a warp's own memory: cells, scales, backward cells, and a second set of these where
 /// children join by the list of moves.
-pub(super) fn needs(plan: &Plan, unit: &phex::infer::compiled::Unit) -> usize {
-    let general = plan.steps[unit.steps.clone()].iter().any(|step| step.kind == Kind::General);
-    let sets = (1 + usize::from(!unit.shared)) * (1 + usize::from(general));
+pub(super) fn needs(plan: &Plan, unit: &Unit) -> usize {
+    let twice = usize::from(form(plan, unit) == Form::General);
+    let sets = (1 + usize::from(!unit.shared)) * (1 + twice);
     cells(plan, unit) + unit.steps.len() + sets * unit.most_layers * unit.width
 }
 
@@ -153,7 +194,9 @@ mod tests {
     #[test]
     fn every_parent_of_every_level_has_one_warp() {
         let engine = forest(false);
-        let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else { panic!("a forest") };
+        let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else {
+            panic!("a forest")
+        };
         let (up, down) = levels(forest.plan);
         for levels in [&up, &down] {
             let (starts, order) = share_out(forest.plan, levels, &[500, 50, 50, 50]);

@@ -2,7 +2,7 @@
 
 use phex::infer::compiled::{Forest, Kind, Plan};
 
-use super::schedule::{cells, needs};
+use super::schedule::{Form, cells, form, needs};
 use crate::buffer::{Offset, Plain, Tables};
 
 pub(super) type Parent = [i32; 16];
@@ -67,19 +67,17 @@ pub(super) fn weights<T: Plain>(
             first(unit.falls, unit.width),
             int(cells(plan, unit)),
             int(needs(plan, unit)),
-            i32::from(plain(plan, unit)),
+            form(plan, unit) as i32,
             int(plan.nodes[plan.steps[unit.steps.start].node].message),
             0,
         ]
     };
     let units: Vec<Unit> = plan.units.iter().map(unit).collect();
-    Some(Weights { values: tables.add(&values), bias: tables.add(&bias), units: tables.add(&units) })
-}
-
-/// Whether a unit has one stream and no layers, and counts all its children.
-fn plain(plan: &Plan, unit: &phex::infer::compiled::Unit) -> bool {
-    let mut steps = plan.steps[unit.steps.clone()].iter();
-    unit.shared && steps.all(|step| step.kind == Kind::Plain && step.width == step.input_width + 1)
+    Some(Weights {
+        values: tables.add(&values),
+        bias: tables.add(&bias),
+        units: tables.add(&units),
+    })
 }
 
 pub(super) fn parent(plan: &Plan, at: usize) -> Parent {
@@ -113,29 +111,21 @@ const SIMPLE: [usize; 2] = [8, 6];
 /// How many layers a label has whose children are one set that is done in registers; else 0.
 pub(super) fn simple(plan: &Plan, node: &phex::infer::compiled::Node) -> i32 {
     let unit = &plan.units[node.units.start];
-    let steps = &plan.steps[unit.steps.clone()];
     let in_range = |from: usize| {
         let weights = &plan.log_weights[from..=from + unit.width];
         weights.iter().all(|&log| !log.is_finite() || log >= -80.0)
     };
     let fits = node.label.is_some() && node.units.len() == 1 && node.same_layers && unit.shared;
-    if !fits || steps.len() > SIMPLE[usize::from(node.layers > 1)] || !in_range(unit.turns) || !in_range(unit.falls) {
+    if !fits
+        || unit.steps.len() > SIMPLE[usize::from(node.layers > 1)]
+        || !in_range(unit.turns)
+        || !in_range(unit.falls)
+    {
         return 0;
     }
-    let layers_of = |step: &phex::infer::compiled::Step| plan.nodes[step.node].layers;
-    // Products of dual numbers, in which no group is completed.
-    let dual = |step: &phex::infer::compiled::Step| {
-        let moves = match (step.input_layers, layers_of(step)) {
-            (1, 1) => 1,
-            (1, 2) | (2, 1) => 2,
-            (2, 2) => 3,
-            _ => return false,
-        };
-        step.layers == step.input_layers.max(layers_of(step)) && step.moves.len() == moves
-    };
-    match node.layers {
-        1 if steps.iter().all(|step| step.layers == 1 && layers_of(step) == 1) => 1,
-        2 if unit.layers == 2 && steps.iter().all(dual) => 2,
+    match (node.layers, form(plan, unit)) {
+        (1, Form::Plain) => 1,
+        (2, Form::Dual) => 2,
         _ => 0,
     }
 }
@@ -173,7 +163,6 @@ pub(super) fn steps<'a>(
     })
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::forest;
@@ -183,7 +172,9 @@ mod tests {
     fn small_families_are_done_in_registers() {
         for (one_of, most) in [(false, 8), (true, 6)] {
             let engine = forest(one_of);
-            let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else { panic!("a forest") };
+            let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else {
+                panic!("a forest")
+            };
             let plan = forest.plan;
             for &at in &plan.parents {
                 let node = &plan.nodes[at];

@@ -144,13 +144,25 @@ impl Lbp {
         let threads = work.next_multiple_of(32).clamp(64, 1024);
         let mut rounds = [0, 0];
         let mild = self.layout.single.is_some_and(|weights| weights.mild);
-        if single && mild && found.is_some() && sizes.ports == 0 && sizes.slots.max(sizes.nodes) < 1 << 16 {
+        if single
+            && mild
+            && found.is_some()
+            && sizes.ports == 0
+            && sizes.slots.max(sizes.nodes) < 1 << 16
+        {
             let all = [sizes.edges, sizes.nodes].map(|count| (count as u32).div_ceil(threads));
             if all[0] <= MOST_ROUNDS[0] && all[1] <= MOST_ROUNDS[1] {
                 rounds = all;
             }
         }
-        Variant { score, real, rows: found.unwrap_or(most), threads, shared: found.is_some(), rounds }
+        Variant {
+            score,
+            real,
+            rows: found.unwrap_or(most),
+            threads,
+            shared: found.is_some(),
+            rounds,
+        }
     }
 
     fn function(&self, device: &Device, variant: Variant) -> Result<Function, Error> {
@@ -165,10 +177,16 @@ impl Lbp {
             format!("THREADS={}", variant.threads),
         ];
         let cached = u32::from(variant.rounds[0] + variant.rounds[1] > 0);
-        let cache = [("CACHED", cached), ("EDGE_ROUNDS", variant.rounds[0]), ("NODE_ROUNDS", variant.rounds[1])];
+        let cache = [
+            ("CACHED", cached),
+            ("EDGE_ROUNDS", variant.rounds[0]),
+            ("NODE_ROUNDS", variant.rounds[1]),
+        ];
         defines.extend(cache.iter().map(|(name, value)| format!("{name}={value}")));
         let Sizes { groups, factors, ports, .. } = self.layout.sizes;
-        for (name, count) in [("HAS_GROUPS", groups), ("HAS_FACTORS", factors), ("HAS_PORTS", ports)] {
+        for (name, count) in
+            [("HAS_GROUPS", groups), ("HAS_FACTORS", factors), ("HAS_PORTS", ports)]
+        {
             defines.push(format!("{name}={}", i32::from(count > 0)));
         }
         let flags = [
@@ -190,10 +208,10 @@ impl Lbp {
     /// Bytes of global memory a block.
     fn block_bytes(&self, variant: Variant) -> usize {
         let size = |count: i32| count as usize;
-        let Sizes { nodes, slots, ports, states, groups, entries, parts, largest, .. } = self.layout.sizes;
+        let Sizes { nodes, slots, ports, states, groups, entries, parts, largest, .. } =
+            self.layout.sizes;
         let near = if variant.shared { 0 } else { size(nodes + slots) };
-        let vectors =
-            near + 2 * size(nodes + ports + parts) + size(entries) + 5 * size(states);
+        let vectors = near + 2 * size(nodes + ports + parts) + size(entries) + 5 * size(states);
         let warps = variant.threads as usize / 32;
         let doubles = 2 * size(groups) * variant.rows + warps * 4 * (size(largest) + 1);
         (vectors * variant.rows * variant.real.bytes() + 8 * doubles + 8).next_multiple_of(256)

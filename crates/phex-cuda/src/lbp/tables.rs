@@ -83,7 +83,8 @@ impl Layout {
             let why = String::from("relations join the labels of two one-of groups");
             return Err(Error::Unsupported { method: Method::Lbp, why });
         }
-        let labels: Vec<usize> = (0..network.labels).filter(|&l| network.state_of[l].is_none()).collect();
+        let labels: Vec<usize> =
+            (0..network.labels).filter(|&l| network.state_of[l].is_none()).collect();
         let mut index = vec![usize::MAX; network.labels];
         labels.iter().enumerate().for_each(|(at, &label)| index[label] = at);
         let mut degree = vec![0usize; labels.len()];
@@ -120,7 +121,8 @@ impl Layout {
             .map(|edge| match edge {
                 None => [u32::MAX; 4],
                 Some(edge) => {
-                    let ([a, b], [s, t]) = (ends[edge.pair].map(|node| node as u32), slot_of[edge.pair]);
+                    let ([a, b], [s, t]) =
+                        (ends[edge.pair].map(|node| node as u32), slot_of[edge.pair]);
                     if edge.turned { [b, a, t, s] } else { [a, b, s, t] }
                 }
             })
@@ -148,9 +150,8 @@ impl Layout {
             group_start.push(state_label.len() as i32);
         }
         let port_start = std::mem::take(&mut layout.port_start);
-        let nodes_at =
-            [&node_label, &slot_base, &degrees, &port_start, &state_label, &group_start]
-                .map(|table| tables.add(table));
+        let nodes_at = [&node_label, &slot_base, &degrees, &port_start, &state_label, &group_start]
+            .map(|table| tables.add(table));
         let entries_at = tables.add(&layout.entries);
         let larger_at = layout.tables().map(|table| tables.add(table));
         let costs: Vec<f64> = network.cardinalities.iter().map(|factor| factor.cost).collect();
@@ -209,7 +210,8 @@ fn weights<T: crate::buffer::Plain>(
         pairs.iter().flat_map(weights).map(&round).collect()
     };
     let entries = network.links.iter().flat_map(|link| &link.entries);
-    let entries: Vec<T> = entries.flat_map(|entry| entry.1).map(|cost| round((-cost).exp())).collect();
+    let entries: Vec<T> =
+        entries.flat_map(|entry| entry.1).map(|cost| round((-cost).exp())).collect();
     let least = network.pairs.iter().map(|pair| -least_cost(pair));
     let constant = if mild { 0.0 } else { least.sum() };
     WeightTables { edges: tables.add(&values), entries: tables.add(&entries), mild, constant }
@@ -265,7 +267,10 @@ fn larger(network: &Network, index: &[usize], place: &[usize], nodes: usize) -> 
         port
     };
     let mut first_state = vec![0usize];
-    network.groups.iter().for_each(|group| first_state.push(first_state[first_state.len() - 1] + group.len()));
+    network
+        .groups
+        .iter()
+        .for_each(|group| first_state.push(first_state[first_state.len() - 1] + group.len()));
     let states = first_state[first_state.len() - 1];
     let (mut entries, mut link_start) = (Vec::new(), vec![0i32]);
     for (at, link) in network.links.iter().enumerate() {

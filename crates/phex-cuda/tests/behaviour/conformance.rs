@@ -1,7 +1,9 @@
 //! Every engine on the device answers as its engine on the processor: all random graph families of the testkit, hard and
 //! soft, with and without evidence, in both number types, whatever the batch size.
 
-use phex::infer::{Block, Engine, Evidence, GroupForm, Method, Options, Posterior, RowStatus, Schedule, Want};
+use phex::infer::{
+    Block, Engine, Evidence, GroupForm, Method, Options, Posterior, RowStatus, Schedule, Want,
+};
 use phex::model::Model;
 use phex::testkit::{Random, RandomGraph, Shape, Strengths};
 use phex_cuda::{CudaEngine, Device, DeviceNumber, Error};
@@ -104,7 +106,9 @@ fn exact_engines_agree() {
         let Ok(model) = Model::new(&graph.draw()) else { continue };
         let rows = Rows::new(model.len(), 37, 2.0, seed);
         for (at, method) in [Method::Family, Method::States].into_iter().enumerate() {
-            let Some(engine) = engine(&model, &Options { method, ..Options::default() }) else { continue };
+            let Some(engine) = engine(&model, &Options { method, ..Options::default() }) else {
+                continue;
+            };
             let context = format!("{method} on {graph:?}");
             compared[at] += usize::from(both_types(&device, &engine, &rows, 1.0, &context));
         }
@@ -120,9 +124,11 @@ fn messages_agree() {
     for (graph, seed) in graphs() {
         let Ok(model) = Model::new(&graph.draw()) else { continue };
         let rows = Rows::new(model.len(), 9, 1.5, seed);
-        for (groups, damping, tolerance) in
-            [(GroupForm::Pairs, 0.0, 0.0), (GroupForm::Cardinality, 0.3, 0.0), (GroupForm::Pairs, 0.3, 1e-6)]
-        {
+        for (groups, damping, tolerance) in [
+            (GroupForm::Pairs, 0.0, 0.0),
+            (GroupForm::Cardinality, 0.3, 0.0),
+            (GroupForm::Pairs, 0.3, 1e-6),
+        ] {
             let mut options = Options { method: Method::Lbp, ..Options::default() };
             options.messages.schedule = Schedule::Flooding;
             options.messages.groups = groups;
@@ -177,5 +183,7 @@ fn extreme_rows_are_answered_all_the_same() {
     assert_eq!(posterior.status[0], RowStatus::Answered);
     assert_eq!(posterior.status[1], RowStatus::BadScore { label: 1 });
     assert_eq!(posterior.status[2], RowStatus::BadScore { label: 6 });
-    assert!(posterior.row(1).iter().all(|p| p.is_nan()) && posterior.row(0).iter().all(|p| *p >= 0.0));
+    assert!(
+        posterior.row(1).iter().all(|p| p.is_nan()) && posterior.row(0).iter().all(|p| *p >= 0.0)
+    );
 }

@@ -22,7 +22,15 @@ fn losses_and_gradients_agree() {
         let (labels, rows) = (9, 21);
         let mut random = Random::new(seed + 5);
         let scores: Vec<f32> = random.normals(labels * rows).iter().map(|&x| x as f32).collect();
-        let draw = |x: f64| if x < 0.15 { Evidence::On } else if x < 0.3 { Evidence::Off } else { Evidence::Unknown };
+        let draw = |x: f64| {
+            if x < 0.15 {
+                Evidence::On
+            } else if x < 0.3 {
+                Evidence::Off
+            } else {
+                Evidence::Unknown
+            }
+        };
         let evidence: Vec<Evidence> = (0..labels * rows).map(|_| draw(random.next())).collect();
         let block = Block::new(labels, &scores).with_evidence(&evidence);
         for loss in [Loss::Joint, Loss::Marginal] {
@@ -31,14 +39,17 @@ fn losses_and_gradients_agree() {
             let ours = gpu.gradients(&block, None, loss).unwrap();
             for row in 0..rows {
                 let context = format!("{loss:?}, graph {seed}, row {row}");
-                let observed = evidence[row * labels..(row + 1) * labels].iter().any(|&e| e != Evidence::Unknown);
+                let observed = evidence[row * labels..(row + 1) * labels]
+                    .iter()
+                    .any(|&e| e != Evidence::Unknown);
                 if theirs.status[row] != RowStatus::Answered || !observed {
                     continue;
                 }
                 let (a, b) = (ours.losses[row], theirs.losses[row]);
                 assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{context}: {a} for {b}");
                 for label in 0..labels {
-                    let (a, b) = (ours.logits[row * labels + label], theirs.logits[row * labels + label]);
+                    let (a, b) =
+                        (ours.logits[row * labels + label], theirs.logits[row * labels + label]);
                     assert!((a - b).abs() < 2e-4, "{context}, label {label}: {a} for {b}");
                 }
             }

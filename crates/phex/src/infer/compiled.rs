@@ -4,9 +4,9 @@
 //! one version to the next.
 
 use super::block::{Block, Number};
-use super::network::Implied;
 pub use super::family::layers::Move;
 pub use super::family::plan::{Kind, Node, Plan, Step, Unit};
+use super::network::Implied;
 pub use super::network::{Cardinality, Link, Network, PairFactor, Part, Table};
 
 /// What an engine was compiled to.
