@@ -11,6 +11,7 @@ from phex._types import Flags, Float32, Float64, Known, Scores
 from phex.model import Model
 
 __all__ = [
+    "CudaEngine",
     "Engine",
     "Finding",
     "Gradients",
@@ -280,6 +281,26 @@ class Gradients:
     def status(self) -> list[str]: ...
 
 @final
+class CudaEngine:
+    """A compiled model on a GPU."""
+
+    def __new__(cls, engine: Engine, ordinal: int) -> CudaEngine: ...
+    @property
+    def exact(self) -> bool:
+        """Whether its answers are exact."""
+    def bytes(self, task: str, rows: int, double: bool) -> int:
+        """Bytes of working memory."""
+    def enqueue(
+        self,
+        task: str,
+        addresses: list[int],
+        rows: int,
+        double: bool,
+        workspace: tuple[int, int],
+        stream: int,
+    ) -> None:
+        """Puts a task on a stream."""
+
 class Engine:
     def __new__(
         cls,

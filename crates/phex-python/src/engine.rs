@@ -49,6 +49,10 @@ fn block<'a, T: Cell>(
 }
 
 impl Engine {
+    pub(crate) fn inner(&self) -> &infer::Engine {
+        &self.0
+    }
+
     fn labels(&self) -> usize {
         self.0.model().len()
     }

@@ -12,6 +12,8 @@ pub(crate) enum Failure {
     Core(phex::Error),
     /// Of a file.
     File(phex_io::Error),
+    /// Of a GPU.
+    Cuda(phex_cuda::Error),
     /// Of training.
     Train(phex_train::Error),
     /// What was given to a function cannot be used.
@@ -48,6 +50,15 @@ impl From<phex_train::Error> for Failure {
     }
 }
 
+impl From<phex_cuda::Error> for Failure {
+    fn from(error: phex_cuda::Error) -> Failure {
+        match error {
+            phex_cuda::Error::Model(error) => Failure::Core(error),
+            error => Failure::Cuda(error),
+        }
+    }
+}
+
 impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Failure {
         Failure::Python(error)
@@ -60,6 +71,7 @@ impl From<Failure> for PyErr {
             Failure::Python(error) => error,
             Failure::Core(error) => core(py, error),
             Failure::File(error) => raise(py, "FileError", error.to_string()),
+            Failure::Cuda(error) => raise(py, "EngineError", error.to_string()),
             Failure::Train(error) => raise(py, "TrainingError", error.to_string()),
             Failure::Input(message) => raise(py, "InputError", message),
         })

@@ -6,6 +6,7 @@
 
 mod arrays;
 mod builder;
+mod cuda;
 mod engine;
 mod errors;
 mod graph;
@@ -26,6 +27,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         builder::GraphBuilder,
+        cuda::CudaEngine,
         engine::Engine,
         graph::Graph,
         head::Head,

@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from phex._core import Engine, Gradients
+from phex._core import CudaEngine, Engine, Gradients
 from phex._types import Float64, Known, Scores
 from phex.errors import InputError
 from phex.tables import read_weights
+from phex.torch import cuda
 from phex.torch.relations import Relations, find
 
 __all__ = ["marginals", "relation_loss"]
@@ -38,7 +39,7 @@ def _array(tensor: Tensor) -> Any:
     if tensor.device.type != "cpu" and not _warned:
         _warned = True
         warnings.warn(
-            f"phex runs on the processor: tensors of {tensor.device.type} are copied there and back",
+            f"no engine on {tensor.device.type} takes these relations: its tensors are copied to the processor and back",
             stacklevel=2,
         )
     return tensor.detach().cpu().contiguous().numpy()
@@ -55,6 +56,13 @@ def _rows(tensor: Tensor) -> Any:
 
 def _engine(relations: Relations, strengths: Tensor | None) -> Engine:
     return relations.engine(None if strengths is None else _array(strengths.to(torch.float64)))
+
+
+def _on_device(relations: Relations, strengths: Tensor | None, logits: Tensor) -> CudaEngine | None:
+    """The engine on the GPU of the logits, if they are on one and it has a kernel."""
+    if strengths is not None or not logits.is_cuda:
+        return None
+    return cuda.engine_of(relations.engine(None), logits)
 
 
 def _check_scores(scores: Scores, relations: Relations) -> None:
@@ -115,6 +123,9 @@ def _once(derivative: Tensor | None, inputs: tuple[Tensor | None, ...]) -> Tenso
 def marginals(logits: Tensor, known: Tensor | None, strengths: Tensor | None, relations: str) -> Tensor:
     """The probability of each label, in the shape and type of the logits."""
     compiled = find(relations)
+    device = _on_device(compiled, strengths, logits)
+    if device is not None:
+        return cuda.marginals(device, logits, known)
     scores = _rows(logits)
     _check_scores(scores, compiled)
     engine = _engine(compiled, strengths)
@@ -143,6 +154,9 @@ def _marginals_backward(
 ) -> tuple[Tensor, Tensor]:
     """From the gradient by the marginals to those by the logits and, if asked for, the strengths."""
     compiled = find(relations)
+    device = _on_device(compiled, strengths, logits)
+    if device is not None and device.exact:
+        return cuda.covariance(device, logits, gradient, known), logits.new_empty(0)
     slopes, scores = _rows(gradient), _rows(logits)
     if not np.isfinite(slopes).all():
         row, label = (int(at) for at in np.argwhere(~np.isfinite(slopes))[0])
@@ -238,6 +252,10 @@ def relation_loss(
     empty unless asked for; `phex::strengths_gradient` has it for losses of single rows.
     """
     compiled = find(relations)
+    device = _on_device(compiled, strengths, logits)
+    if device is not None and (loss == "joint" or device.exact):
+        losses, by_logits = cuda.loss(device, logits, known, weights, loss)
+        return losses.sum() if total else losses, by_logits, logits.new_empty(0)
     scores, evidence = _rows(logits), _rows(known)
     _check_scores(scores, compiled)
     weight = None if weights is None else _array(weights.to(torch.float64)).reshape(-1)

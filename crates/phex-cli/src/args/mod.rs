@@ -21,7 +21,8 @@ pub(crate) use graph::{
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
 pub(crate) use rows::{
-    BenchCommand, EnginesCommand, InferCommand, MapCommand, RowArguments, TableArguments,
+    BenchCommand, DeviceArgument, EnginesCommand, InferCommand, MapCommand, RowArguments,
+    TableArguments,
 };
 pub(crate) use settings::{Curriculum, StageEpochs, WarmUp};
 pub(crate) use train::{

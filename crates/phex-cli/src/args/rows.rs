@@ -56,9 +56,21 @@ pub(crate) struct InferCommand {
     /// Write the standard error of each probability; by gibbs
     #[arg(long, value_name = "FILE")]
     pub(crate) standard_errors: Option<PathBuf>,
+    /// Where engines run; `cuda` takes `family`, `states` and `lbp --schedule flooding`
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", env = "PHEX_DEVICE")]
+    pub(crate) device: DeviceArgument,
     // Last, for what follows would come under its headings.
     #[command(flatten)]
     pub(crate) rows: RowArguments,
+}
+
+/// Where engines run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DeviceArgument {
+    /// The processor
+    Cpu,
+    /// The first NVIDIA GPU
+    Cuda,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! `phex infer` and `phex map`: rows of scores through an engine, a piece at a time.
 
+mod device;
 mod diagnosis;
 mod map;
 mod plan;
@@ -11,12 +12,13 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use phex::infer::{Block, Engine, Evidence, Method, Number, Posterior, Scalar, Want};
+use phex::infer::{Block, Engine, Evidence, Method, Posterior, Scalar, Want};
 use phex_io::{Rows, TableWriter, Values};
 
 use crate::args::InferCommand;
 use crate::{Outcome, output};
 
+use device::Runner;
 use diagnosis::DiagnosisWriter;
 pub(crate) use map::{best_engine, run as map};
 pub(crate) use plan::run as plan;
@@ -42,6 +44,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     if command.standard_errors.is_some() && method != Method::Gibbs {
         bail!("`{method}` does not sample, so it has no standard errors; --method gibbs has");
     }
+    let runner = Runner::of(command, &engine)?;
     let mut source = Source::of(&command.rows, engine.model().names())?;
     let mut writers = Writers::create(command, &engine, &source)?;
     let mut summary = Summary::of(engine.plan().clone());
@@ -52,16 +55,18 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
         ));
     }
     let bar = progress(source.total());
-    while let Some((rows, evidence)) = source.next(piece(engine.model().len()))? {
+    while let Some((rows, evidence)) = source.next(runner.piece(engine.model().len()))? {
         let count = rows.count;
         match &rows.values {
             Values::F32(scores) => {
-                let posterior = answer(&engine, scores, evidence.as_deref(), writers.want)?;
+                let posterior =
+                    runner.answer(&engine, scores, evidence.as_deref(), writers.want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, Values::F32, rows)?;
             }
             Values::F64(scores) => {
-                let posterior = answer(&engine, scores, evidence.as_deref(), writers.want)?;
+                let posterior =
+                    runner.answer(&engine, scores, evidence.as_deref(), writers.want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, Values::F64, rows)?;
             }
@@ -176,15 +181,6 @@ pub(crate) fn block<'a, T: Scalar>(
         Some(evidence) => block.with_evidence(evidence),
         None => block,
     }
-}
-
-fn answer<T: Number>(
-    engine: &Engine,
-    scores: &[T],
-    evidence: Option<&[Evidence]>,
-    want: Want,
-) -> anyhow::Result<Posterior<T>> {
-    Ok(engine.run(&block(engine.model().len(), scores, evidence), want)?)
 }
 
 /// A bar on standard error, where a person can see it.

@@ -7,6 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use super::bounds::Bounds;
+use super::compiled::Compiled;
 use super::kernel::Kernel;
 use super::plan::{self, Plan};
 use super::{
@@ -69,6 +70,16 @@ impl Engine {
         &self.plan
     }
 
+    /// How it was compiled.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The compiled plan, for an engine that runs it on another device.
+    pub fn compiled(&self) -> Compiled<'_> {
+        self.kernel.view()
+    }
+
     /// Answers for a block of rows. Rows are shared out over the threads of the current rayon pool;
     /// the answers depend neither on their number nor on the other rows of the block.
     ///
@@ -76,6 +87,14 @@ impl Engine {
     /// [`Error::Columns`] when the block has another number of labels than the model;
     /// [`Error::BestOnly`] by `anneal`.
     pub fn run<T: Number>(&self, block: &Block<'_, T>, want: Want) -> Result<Posterior<T>, Error> {
+        T::run(self, block, want)
+    }
+
+    pub(super) fn run_block<T: Number>(
+        &self,
+        block: &Block<'_, T>,
+        want: Want,
+    ) -> Result<Posterior<T>, Error> {
         self.columns(block.labels())?;
         if self.plan.method == Method::Anneal {
             return Err(Error::BestOnly);

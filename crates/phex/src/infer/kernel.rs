@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::blocks::Blocks;
 use super::brute::Brute;
+use super::compiled::Compiled;
 use super::count::Count;
 use super::family::Family;
 use super::forests::Forests;
@@ -117,6 +118,16 @@ impl Kernel {
     /// Whether it knows the standard errors of its marginals.
     pub(super) fn samples(&self) -> bool {
         self.method() == Method::Gibbs
+    }
+
+    /// For devices.
+    pub(super) fn view(&self) -> Compiled<'_> {
+        match self {
+            Kernel::Family(family, _) => family.view().map_or(Compiled::Other, Compiled::Family),
+            Kernel::Lbp(lbp) => Compiled::Messages(lbp.view()),
+            Kernel::States(states) => Compiled::States(states.view()),
+            _ => Compiled::Other,
+        }
     }
 
     pub(super) fn operations(&self) -> f64 {

@@ -8,6 +8,7 @@ mod block;
 mod blocks;
 mod bounds;
 mod brute;
+pub mod compiled;
 mod count;
 mod engine;
 mod family;

@@ -7,6 +7,7 @@
 
 use multiversion::multiversion;
 
+use super::compiled::StateList;
 use super::lanes::Elementary;
 use super::{Answers, Block, Budget, Evidence, LabelSet, Scalar, Unfit};
 use crate::graph::LabelId;
@@ -84,6 +85,11 @@ impl States {
             violations.extend(all.map(|(term, count)| (term, state as u32, count as f32)));
         }
         violations
+    }
+
+    /// For devices: the list.
+    pub(crate) fn view(&self) -> StateList<'_> {
+        StateList { start: &self.start, on: &self.on, base: self.base, bias: &self.bias }
     }
 
     /// How many legal states there are.

@@ -13,10 +13,13 @@ pub(super) const MAX_OPEN: usize = 6;
 
 /// From layers `a` and `b` of two quantities to a layer of their product.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Move {
-    pub(super) a: u8,
-    pub(super) b: u8,
-    pub(super) to: u8,
+pub struct Move {
+    /// Of the first quantity.
+    pub a: u8,
+    /// Of the second.
+    pub b: u8,
+    /// Of the product.
+    pub to: u8,
 }
 
 /// The open groups of a set of labels, ascending, with how many labels of each it has.

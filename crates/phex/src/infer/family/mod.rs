@@ -29,10 +29,10 @@ mod cells;
 mod emit;
 mod inside;
 mod lanes;
-mod layers;
+pub(super) mod layers;
 mod number;
 mod outside;
-mod plan;
+pub(super) mod plan;
 mod rows;
 mod scratch;
 mod structure;
@@ -48,6 +48,7 @@ use scratch::Scratch;
 use structure::{Source, Structure};
 use weights::Weights;
 
+use super::compiled::Forest;
 use super::pool::Pool;
 use super::{Answers, Block, Budget, Evidence, Scalar, Unfit};
 use crate::model::Model;
@@ -135,6 +136,13 @@ impl Family {
     /// Whether nothing is left out: no cap, or one that no set reaches.
     pub(crate) fn is_exact(&self) -> bool {
         self.upper.is_none()
+    }
+
+    /// For devices: the plan, unless a cap leaves something out.
+    pub(crate) fn view(&self) -> Option<Forest<'_>> {
+        let Scores { bias, shifted, .. } = &self.scores;
+        let plan = &self.main.plan;
+        self.is_exact().then_some(Forest { plan, bias, shifted, constant: self.constant })
     }
 
     /// Elementary operations a row, about.

@@ -6,7 +6,7 @@ use super::layers::Move;
 
 /// Which loop a step takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// No layers.
     Plain,
     /// One group is open before and after, and below the child.
@@ -17,99 +17,123 @@ pub(super) enum Kind {
 
 /// A label, or the virtual root above all roots.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub struct Node {
     /// The virtual root has none.
-    pub(super) label: Option<usize>,
+    pub label: Option<usize>,
     /// Where its inside messages are: off by layer, then on by layer.
-    pub(super) message: usize,
+    pub message: usize,
     /// Where its outside messages are; leaves share a place, for theirs are used at once.
-    pub(super) outside: usize,
+    pub outside: usize,
     /// Where its own weights are, off and on, among the inside messages. Those of a leaf are its
     /// messages.
-    pub(super) weight: usize,
-    pub(super) layers: usize,
-    pub(super) units: Range<usize>,
+    pub weight: usize,
+    /// How many layers its messages have.
+    pub layers: usize,
+    /// Its units.
+    pub units: Range<usize>,
     /// Moves by the label itself: `b` is whether it is on.
-    pub(super) own: Range<usize>,
+    pub own: Range<usize>,
     /// The moves change no layer: the label is in no group, and completes none.
-    pub(super) same_layers: bool,
+    pub same_layers: bool,
 }
 
 /// A counted set of siblings, or one uncounted child.
 #[derive(Debug, Clone)]
-pub(super) struct Unit {
-    pub(super) steps: Range<usize>,
+pub struct Unit {
+    /// Its steps: a child each.
+    pub steps: Range<usize>,
     /// The first cells: 1 a stream.
-    pub(super) cells: usize,
+    pub cells: usize,
     /// All edges cost the same: one stream serves both states of the parent.
-    pub(super) shared: bool,
+    pub shared: bool,
     /// Cells a layer at the end.
-    pub(super) width: usize,
+    pub width: usize,
     /// Most layers at any step.
-    pub(super) most_layers: usize,
-    pub(super) layers: usize,
+    pub most_layers: usize,
+    /// Layers at the end.
+    pub layers: usize,
     /// Where its totals are: parent off by layer, then parent on by layer.
-    pub(super) total: usize,
+    pub total: usize,
     /// Where the product of the totals up to this unit is.
-    pub(super) product: usize,
-    pub(super) product_layers: usize,
-    pub(super) moves: Range<usize>,
+    pub product: usize,
+    /// How many layers that product has.
+    pub product_layers: usize,
+    /// How its layers join the product of the units before it.
+    pub moves: Range<usize>,
     /// Log-weights: q^m for m = 0..=width.
-    pub(super) turns: usize,
+    pub turns: usize,
     /// Log-weights: the edges of m children below a parent that is off, when shared.
-    pub(super) falls: usize,
+    pub falls: usize,
     /// The first expectation of a pair of steps, when asked for pair by pair.
-    pub(super) pairs: Option<usize>,
+    pub pairs: Option<usize>,
 }
 
 /// A child joins its unit.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
-    pub(super) node: usize,
-    /// Cells and layers before; those after follow.
-    pub(super) input: usize,
-    pub(super) input_width: usize,
-    pub(super) input_layers: usize,
-    pub(super) output: usize,
-    pub(super) width: usize,
-    pub(super) layers: usize,
-    pub(super) kind: Kind,
-    pub(super) moves: Range<usize>,
+pub struct Step {
+    /// The child.
+    pub node: usize,
+    /// The cells before.
+    pub input: usize,
+    /// Cells a layer before.
+    pub input_width: usize,
+    /// Layers before.
+    pub input_layers: usize,
+    /// The cells after.
+    pub output: usize,
+    /// Cells a layer after.
+    pub width: usize,
+    /// Layers after.
+    pub layers: usize,
+    /// Which loop it takes.
+    pub kind: Kind,
+    /// How the child's layers join those before.
+    pub moves: Range<usize>,
     /// Log-weight: the edge below a parent that is off.
-    pub(super) fall: usize,
+    pub fall: usize,
 }
 
 /// The flat arrays.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub struct Plan {
     /// Children before parents, the virtual root last.
-    pub(super) nodes: Vec<Node>,
-    pub(super) units: Vec<Unit>,
-    pub(super) steps: Vec<Step>,
-    pub(super) moves: Vec<Move>,
-    pub(super) log_weights: Vec<f64>,
+    pub nodes: Vec<Node>,
+    /// The counted sets of all nodes.
+    pub units: Vec<Unit>,
+    /// The children of all units.
+    pub steps: Vec<Step>,
+    /// Moves between layers, by ranges.
+    pub moves: Vec<Move>,
+    /// Constants of the model, by index.
+    pub log_weights: Vec<f64>,
     /// The nodes with children.
-    pub(super) parents: Vec<usize>,
+    pub parents: Vec<usize>,
     /// Where the weights of each label off and on go.
-    pub(super) slots: Vec<[usize; 2]>,
-    /// Lengths of the arrays that the recursion fills.
-    pub(super) messages: usize,
-    pub(super) outside: usize,
-    pub(super) cells: usize,
-    pub(super) totals: usize,
-    pub(super) pairs: usize,
+    pub slots: Vec<[usize; 2]>,
+    /// How many inside messages and weights there are.
+    pub messages: usize,
+    /// How many outside messages.
+    pub outside: usize,
+    /// How many cells.
+    pub cells: usize,
+    /// How many totals and products of totals.
+    pub totals: usize,
+    /// How many expectations of pairs.
+    pub pairs: usize,
     /// Cells of the widest unit's backward pass.
-    pub(super) widest: usize,
-    pub(super) longest: usize,
+    pub widest: usize,
+    /// Children of the longest unit whose pairs are asked for one by one.
+    pub longest: usize,
     /// The unit of each counted set.
-    pub(super) unit_of_set: Vec<usize>,
+    pub unit_of_set: Vec<usize>,
     /// The last cell of a capped unit keeps what overflows; otherwise it is dropped.
-    pub(super) saturate: bool,
+    pub saturate: bool,
     /// Whether any unit has more members than the cap.
-    pub(super) capped: bool,
-    pub(super) operations: f64,
+    pub capped: bool,
+    /// Elementary operations a row, about.
+    pub operations: f64,
     /// The step of each label within its unit.
-    pub(super) place: Vec<usize>,
+    pub place: Vec<usize>,
 }
 
 impl Plan {

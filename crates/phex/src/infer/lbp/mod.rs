@@ -27,6 +27,7 @@ use number::Odds;
 use residual::PortFactor;
 use state::State;
 
+use super::compiled::Messages;
 use super::network::{Implied, Network};
 use super::pool::Pool;
 use super::{Answers, Block, MessageOptions, Number, Options, Schedule, Unfit};
@@ -115,6 +116,11 @@ impl Lbp {
         let mut compiled = Compiled { network, layout, link_weights, table_weights, port_factor };
         compiled.port_factor = PortFactor::of_ports(&compiled);
         Ok(Lbp { compiled, single, double, implied, options: options.messages })
+    }
+
+    /// For devices: the factors.
+    pub(crate) fn view(&self) -> Messages<'_> {
+        Messages { network: &self.compiled.network, implied: &self.implied }
     }
 
     /// Operations a row: for all the iterations, though most rows need fewer.

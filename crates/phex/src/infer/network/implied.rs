@@ -45,6 +45,18 @@ impl Implied {
         true
     }
 
+    /// Whether a state agrees with what is known of a row.
+    pub(crate) fn is_possible<T: Number>(
+        &self,
+        network: &Network,
+        block: &Block<'_, T>,
+        row: usize,
+    ) -> bool {
+        let mut weights = vec![0.0; self.frame.states()];
+        self.frame.weigh(network, block, row, &mut weights);
+        self.support.start(&weights, &mut Live::default())
+    }
+
     /// Marks the rows of a block that no state agrees with: their log Z is minus infinity.
     pub(crate) fn mark<T: Number>(
         &self,

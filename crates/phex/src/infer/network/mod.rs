@@ -28,40 +28,47 @@ use super::{GroupForm, Scalar};
 
 /// Two binary labels.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct PairFactor {
-    pub(crate) a: usize,
-    pub(crate) b: usize,
+pub struct PairFactor {
+    /// The smaller label.
+    pub a: usize,
+    /// The larger.
+    pub b: usize,
     /// `costs[x_a][x_b]`, finite or `∞`.
-    pub(crate) costs: [[f64; 2]; 2],
+    pub costs: [[f64; 2]; 2],
 }
 
 /// A one-of group and a binary label.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Link {
-    pub(crate) group: usize,
-    pub(crate) label: usize,
+pub struct Link {
+    /// The one-of group.
+    pub group: usize,
+    /// The binary label.
+    pub label: usize,
     /// States of the group (ascending) with the cost of the label off and on; states that are not
     /// listed cost nothing.
-    pub(crate) entries: Vec<(usize, [f64; 2])>,
+    pub entries: Vec<(usize, [f64; 2])>,
 }
 
 /// Two one-of groups.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Table {
-    pub(crate) a: usize,
-    pub(crate) b: usize,
+pub struct Table {
+    /// The first group.
+    pub a: usize,
+    /// The second.
+    pub b: usize,
     /// State of `a`, state of `b` and their cost, ascending; pairs that are not listed cost nothing.
-    pub(crate) entries: Vec<(usize, usize, f64)>,
+    pub entries: Vec<(usize, usize, f64)>,
 }
 
 /// Members of which each pair that is on costs the same.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cardinality {
-    pub(crate) cost: f64,
+pub struct Cardinality {
+    /// Of each pair.
+    pub cost: f64,
     /// Binary members.
-    pub(crate) labels: Vec<usize>,
+    pub labels: Vec<usize>,
     /// One-of groups of which some states are members: at most one of them is on.
-    pub(crate) parts: Vec<Part>,
+    pub parts: Vec<Part>,
 }
 
 impl Cardinality {
@@ -83,10 +90,11 @@ impl Cardinality {
 
 /// Some states of a one-of group.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Part {
-    pub(crate) group: usize,
+pub struct Part {
+    /// The group.
+    pub group: usize,
     /// Ascending.
-    pub(crate) states: Vec<usize>,
+    pub states: Vec<usize>,
 }
 
 /// Where the probability that two labels are both on is read off.
@@ -115,20 +123,25 @@ pub(crate) enum Term {
 
 /// A model as a factor graph.
 #[derive(Debug, Clone)]
-pub(crate) struct Network {
+pub struct Network {
     /// How many labels the model has.
-    pub(crate) labels: usize,
+    pub labels: usize,
     /// A fixed addition to each score; `−∞` for states of one-of groups that are never on.
-    pub(crate) bias: Vec<f64>,
-    pub(crate) constant: f64,
+    pub bias: Vec<f64>,
+    /// The log-weight of all labels off and no cost.
+    pub constant: f64,
     /// The one-of group and state of each label that is in one; the others are binary nodes.
-    pub(crate) state_of: Vec<Option<(usize, usize)>>,
+    pub state_of: Vec<Option<(usize, usize)>>,
     /// The labels of each one-of group: its states.
-    pub(crate) groups: Vec<Vec<usize>>,
-    pub(crate) pairs: Vec<PairFactor>,
-    pub(crate) links: Vec<Link>,
-    pub(crate) tables: Vec<Table>,
-    pub(crate) cardinalities: Vec<Cardinality>,
+    pub groups: Vec<Vec<usize>>,
+    /// Factors of two binary labels.
+    pub pairs: Vec<PairFactor>,
+    /// Factors of a group and a binary label.
+    pub links: Vec<Link>,
+    /// Factors of two groups.
+    pub tables: Vec<Table>,
+    /// Exclusion groups that are counted.
+    pub cardinalities: Vec<Cardinality>,
     /// A term for each relation of the model.
     pub(crate) terms: Vec<Term>,
 }

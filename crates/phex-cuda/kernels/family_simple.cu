@@ -1,0 +1,208 @@
+// Labels whose children are one counted set of few, which most are: all cells in registers, sizes known to the compiler.
+// K children, L layers (2 where a one-of group is open below: messages multiply like dual numbers). In single precision
+// only: in doubles the cells would not fit the registers, and the kernel would take long to compile.
+
+#ifndef DOUBLE
+
+template <int K, int L> struct Children {
+    // Messages off and on, by layer, and the scale that each step applies.
+    REAL off[K][L], on[K][L], scale[K];
+};
+
+template <int K, int L>
+__device__ __forceinline__ void read_children(const Forest &f, const Memory &memory, const Parent &p,
+                                              Children<K, L> &c) {
+#pragma unroll
+    for (int j = 0; j < K; j++) {
+        if (L == 1) {
+            // Siblings lie side by side.
+            c.off[j][0] = AT(memory.inside, p.first_message + 2 * j);
+            c.on[j][0] = AT(memory.inside, p.first_message + 2 * j + 1);
+        } else {
+            int4 child = __ldg(f.children + p.children + j);
+            c.off[j][0] = AT(memory.inside, child.z);
+            c.on[j][0] = AT(memory.inside, child.z + child.w);
+            c.off[j][L - 1] = child.w == 2 ? AT(memory.inside, child.z + 1) : REAL(0);
+            c.on[j][L - 1] = child.w == 2 ? AT(memory.inside, child.z + 3) : REAL(0);
+        }
+    }
+}
+
+// One more child, from `in` (counts 0..J) to `out` (counts 0..J + 1); returns the largest.
+template <int K, int L>
+__device__ __forceinline__ REAL join(const REAL (&in)[L][K + 1], REAL (&out)[L][K + 1], const Children<K, L> &c, int j,
+                                     REAL scale, const REAL *turns) {
+    REAL most = 0;
+    REAL a0 = c.off[j][0] * scale, a1 = c.on[j][0] * scale;
+    REAL b0 = c.off[j][L - 1] * scale, b1 = c.on[j][L - 1] * scale;
+#pragma unroll
+    for (int m = 0; m <= K; m++) {
+        if (m > j + 1) continue;
+        REAL x = m <= j ? in[0][m] : REAL(0);
+        REAL below = m > 0 ? in[0][m - 1] * __ldg(turns + m - 1) : REAL(0);
+        out[0][m] = x * a0 + below * a1;
+        most = larger(most, out[0][m]);
+        if (L == 2) {
+            REAL x1 = m <= j ? in[L - 1][m] : REAL(0);
+            REAL below_1 = m > 0 ? in[L - 1][m - 1] * __ldg(turns + m - 1) : REAL(0);
+            out[L - 1][m] = x1 * a0 + x * b0 + (below_1 * a1 + below * b1);
+            most = larger(most, out[L - 1][m]);
+        }
+    }
+    return most;
+}
+
+template <int K, int L>
+__device__ __forceinline__ void inside_simple(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+    Children<K, L> c;
+    read_children<K, L>(f, memory, p, c);
+    const REAL *turns = f.weights + p.turns, *falls = f.weights + p.falls;
+    REAL low = AT(memory.inside, p.weight), high = AT(memory.inside, p.weight + 1);
+    REAL cells[L][K + 1], next[L][K + 1], scale = 1;
+    cells[0][0] = 1;
+    cells[L - 1][0] = L == 1 ? 1 : 0;
+#pragma unroll
+    for (int j = 0; j < K; j++) {
+        REAL most = join<K, L>(cells, next, c, j, scale, turns);
+        if (j + 1 < K) scale = power_of_two(most, row.exponents);
+#pragma unroll
+        for (int i = 0; i < L; i++)
+#pragma unroll
+            for (int m = 0; m <= K; m++)
+                if (m <= j + 1) cells[i][m] = next[i][m];
+    }
+    REAL message[2 * L], most = 0;
+#pragma unroll
+    for (int i = 0; i < L; i++) {
+        REAL off = 0, on = 0;
+#pragma unroll
+        for (int m = 0; m <= K; m++) {
+            on += cells[i][m];
+            off += cells[i][m] * __ldg(falls + m);
+        }
+        message[i] = off * low;
+        message[L + i] = on * high;
+        most = larger(most, larger(message[i], message[L + i]));
+    }
+    scale = power_of_two(most, row.exponents);
+#pragma unroll
+    for (int i = 0; i < 2 * L; i++) AT(memory.inside, p.message + i) = message[i] * scale;
+    AT(memory.inside, p.weight) = low * scale;
+    AT(memory.inside, p.weight + 1) = high * scale;
+}
+
+template <int K, int L>
+__device__ __forceinline__ void outside_simple(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+    Children<K, L> c;
+    read_children<K, L>(f, memory, p, c);
+    const REAL *turns = f.weights + p.turns, *falls = f.weights + p.falls;
+    REAL low = AT(memory.inside, p.weight), high = AT(memory.inside, p.weight + 1);
+    REAL shares[2 * L];
+#pragma unroll
+    for (int i = 0; i < 2 * L; i++) shares[i] = AT(memory.outside, p.outside + i) * (i < L ? low : high);
+    // before[j]: the cells before child j.
+    REAL before[K][L][K + 1], cells[L][K + 1];
+    int counted = 0;
+    before[0][0][0] = 1;
+    before[0][L - 1][0] = L == 1 ? 1 : 0;
+    c.scale[0] = 1;
+#pragma unroll
+    for (int j = 0; j + 1 < K; j++) {
+        REAL most = join<K, L>(before[j], before[j + 1], c, j, c.scale[j], turns);
+        c.scale[j + 1] = power_of_two(most, counted);
+    }
+#pragma unroll
+    for (int i = 0; i < L; i++)
+#pragma unroll
+        for (int m = 0; m <= K; m++) cells[i][m] = shares[L + i] + shares[i] * __ldg(falls + m);
+#pragma unroll
+    for (int j = K - 1; j >= 0; j--) {
+        int4 child = __ldg(f.children + p.children + j);
+        REAL scale = c.scale[j], a0 = c.off[j][0] * scale, a1 = c.on[j][0] * scale;
+        REAL b0 = c.off[j][L - 1] * scale, b1 = c.on[j][L - 1] * scale;
+        REAL off[L], on[L];
+#pragma unroll
+        for (int i = 0; i < L; i++) off[i] = on[i] = 0;
+#pragma unroll
+        for (int m = 0; m < K; m++) {
+            if (m > j) continue;
+            REAL turned = cells[0][m + 1] * __ldg(turns + m), x = before[j][0][m];
+            if (L == 1) {
+                off[0] += x * cells[0][m];
+                on[0] += x * turned;
+                cells[0][m] = cells[0][m] * a0 + turned * a1;
+            } else {
+                REAL turned_1 = cells[L - 1][m + 1] * __ldg(turns + m), x1 = before[j][L - 1][m];
+                off[0] += x1 * cells[L - 1][m] + x * cells[0][m];
+                off[L - 1] += x * cells[L - 1][m];
+                on[0] += x1 * turned_1 + x * turned;
+                on[L - 1] += x * turned_1;
+                cells[0][m] = cells[0][m] * a0 + (turned * a1 + (cells[L - 1][m] * b0 + turned_1 * b1));
+                cells[L - 1][m] = cells[L - 1][m] * a0 + turned_1 * a1;
+            }
+        }
+        REAL low_share = 0, high_share = 0;
+#pragma unroll
+        for (int i = 0; i < L; i++) {
+            off[i] *= scale;
+            on[i] *= scale;
+            low_share += off[i] * c.off[j][i];
+            high_share += on[i] * c.on[j][i];
+        }
+        if (child.y >= 0) {
+            AT(memory.outside, child.y) = off[0];
+            AT(memory.outside, child.y + child.w) = on[0];
+            if (L == 2 && child.w == 2) {
+                AT(memory.outside, child.y + 1) = off[L - 1];
+                AT(memory.outside, child.y + 3) = on[L - 1];
+            }
+        }
+        REAL total = low_share + high_share;
+        if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
+        REAL marginal = high_share * (1 + (1 - total));
+        AT(memory.values, child.x) = marginal > 1 ? REAL(1) : marginal;
+    }
+}
+
+#define UP_TO_SIX(pass, layers)                                              \
+    case 1: return pass<1, layers>(f, memory, p, row);                       \
+    case 2: return pass<2, layers>(f, memory, p, row);                       \
+    case 3: return pass<3, layers>(f, memory, p, row);                       \
+    case 4: return pass<4, layers>(f, memory, p, row);                       \
+    case 5: return pass<5, layers>(f, memory, p, row);                       \
+    case 6: return pass<6, layers>(f, memory, p, row);
+
+// Two layers of more cells would not fit the registers.
+#define ONE_LAYER(pass)                                                      \
+    switch (p.size) {                                                        \
+        UP_TO_SIX(pass, 1)                                                   \
+    case 7: return pass<7, 1>(f, memory, p, row);                            \
+    case 8: return pass<8, 1>(f, memory, p, row);                            \
+    }
+
+#define TWO_LAYERS(pass)                                                     \
+    switch (p.size) {                                                        \
+        UP_TO_SIX(pass, 2)                                                   \
+    }
+
+#endif
+
+__device__ __forceinline__ void inside_any(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+#ifndef DOUBLE
+    if (p.simple == 1) ONE_LAYER(inside_simple)
+#if MAX_LAYERS > 1
+    if (p.simple == 2) TWO_LAYERS(inside_simple)
+#endif
+#endif
+    inside_parent(f, memory, p, row);
+}
+
+__device__ __forceinline__ void outside_any(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+#ifndef DOUBLE
+    if (p.simple == 1) ONE_LAYER(outside_simple)
+#if MAX_LAYERS > 1
+    if (p.simple == 2) TWO_LAYERS(outside_simple)
+#endif
+#endif
+    outside_parent(f, memory, p, row);
+}

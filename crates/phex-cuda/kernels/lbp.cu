@@ -1,0 +1,382 @@
+// Loopy belief propagation in odds, all messages at once (flooding): the labels and pairs. HAS_GROUPS, HAS_FACTORS and
+// HAS_PORTS are 0 for models without one-of groups, cardinality factors and either: their code is then left out.
+//
+//   rho' = (psi10 rho + psi11 B) / (psi00 rho + psi01 B)        B the sender's belief, rho the message the other way
+//
+// A block takes ROWS rows and keeps their beliefs and messages in shared memory (SHARED), or in its part of global
+// memory where they do not fit. A thread has both directions of an edge, so messages are replaced in place, and two
+// share a division. A number of all ROWS rows lies side by side, one access of up to 16 bytes. Nodes are numbered by
+// degree and node p has its messages at base(p / 8) + 8 j + p % 8; the edges come in eights whose ends all differ modulo
+// 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message.
+
+struct __align__(sizeof(REAL) * ROWS) Vec {
+    REAL v[ROWS];
+};
+
+#ifdef DOUBLE
+#define MESSAGE 1.809251394333065554e75
+#define WIDE 6.668014432879854e240
+#define CERTAIN 1e-25
+#define FAINT 1e-200
+#define KNOWN 1073741824.0
+#define LOST -1000
+#ifdef MILD
+#define EXPONENT 300
+#else
+#define EXPONENT 700
+#endif
+#else
+#define MESSAGE 1073741824.0f
+#define WIDE 1.329228e36f
+#define CERTAIN 1e-20f
+#define FAINT 1e-36f
+#define KNOWN 8388608.0f
+#define LOST -120
+#ifdef MILD
+#define EXPONENT 40
+#else
+#define EXPONENT 90
+#endif
+#endif
+// So many messages multiply without leaving the range of the type.
+#ifdef MILD
+#define SAFE 8
+#else
+#define SAFE 4
+#endif
+
+struct Network {
+    const uint4 *edges;
+    const REAL *weights;
+    const int *node_label, *slot_base, *degree, *port_start;
+    // One-of groups: states of all groups one after another.
+    const int *state_label, *group_start;
+    // Entries of links, link after link: state, link; and the entries of each state.
+    const int2 *entries;
+    const REAL *entry_weights;
+    const int *link_start, *link_port, *link_group, *state_entries_start, *state_entries;
+    // Parts: states of a group that are members of a cardinality factor; and the parts of each state.
+    const int *part_start, *part_states, *part_group, *state_parts_start, *state_parts;
+    // Members of cardinality factors: a port p as p, a part p as -1 - p.
+    const int *factor_start, *members;
+    const double *factor_cost, *bias;
+    int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest;
+    double constant;
+};
+
+struct Course {
+    int iterations, stride;
+    // Old and new part of a damped message.
+    REAL old_part, new_part;
+    double tolerance, drift;
+    // Whether a row may stop before all iterations are done.
+    int may_stop;
+};
+
+// A block's numbers; those of pairs in shared memory.
+struct Memory {
+    Vec *belief, *slots;
+    Vec *own, *own_exponent, *incoming, *cavity, *entry, *state_own, *state_own_exponent, *state_exponent, *state_weight,
+        *state_belief, *part_in, *part_cavity;
+    // ROWS numbers a group.
+    double *group_total, *group_exponent;
+    // Room for the counts of a cardinality factor, a warp each.
+    double *counts;
+};
+
+// Named as what they are: through a pointer in a structure the compiler would not see that they are shared memory.
+#ifdef SHARED
+extern __shared__ double shared_memory[];
+#define BELIEF reinterpret_cast<Vec *>(shared_memory)
+#define SLOTS (reinterpret_cast<Vec *>(shared_memory) + n.nodes)
+#else
+#define BELIEF memory.belief
+#define SLOTS memory.slots
+#endif
+
+__device__ __forceinline__ REAL within(REAL x, REAL limit) {
+    x = x < limit ? x : limit;
+    return x > 1 / limit ? x : 1 / limit;
+}
+
+// Mantissa in [1, 2) and exponent of a positive number.
+__device__ __forceinline__ float split(float x, int &exponent) {
+    u32 bits = __float_as_uint(x);
+    exponent += int(bits >> 23) - 127;
+    return __uint_as_float((bits & 0x007fffffu) | 0x3f800000u);
+}
+
+__device__ __forceinline__ double split(double x, int &exponent) {
+    u64 bits = u64(__double_as_longlong(x));
+    exponent += int(bits >> 52) - 1023;
+    return __longlong_as_double((long long)((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull));
+}
+
+__device__ __forceinline__ float two_to(int exponent, float) { return __uint_as_float(u32(exponent + 127) << 23); }
+__device__ __forceinline__ double two_to(int exponent, double) {
+    return __longlong_as_double((long long)(u64(exponent + 1023) << 52));
+}
+__device__ __forceinline__ float inverse(float x) { return __frcp_rn(x); }
+__device__ __forceinline__ double inverse(double x) { return 1 / x; }
+// As good to a few last digits, and a single instruction: for messages.
+__device__ __forceinline__ float quick_inverse(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ __forceinline__ double quick_inverse(double x) { return 1 / x; }
+
+// e to a power of any size as mantissa and exponent; infinite powers outweigh everything.
+__device__ __forceinline__ void scaled_exp(double log, REAL &mantissa, REAL &exponent) {
+    double bits = log * 1.4426950408889634074;
+    bits = bits < double(KNOWN) ? bits : double(KNOWN);
+    bits = bits > -double(KNOWN) ? bits : -double(KNOWN);
+    double down = floor(bits);
+#ifdef DOUBLE
+    mantissa = exp2(bits - down);
+#else
+    mantissa = exp2f(float(bits - down));
+#endif
+    exponent = REAL(down);
+}
+
+struct Watch {
+    REAL change[ROWS], drift[ROWS];
+};
+
+// The belief of a node from all that it is told, as mantissa and exponent.
+__device__ __forceinline__ void hear(const Network &n, const Memory &memory, int node, REAL (&mantissa)[ROWS],
+                                     int (&exponent)[ROWS]) {
+    Vec own = memory.own[node], own_exponent = memory.own_exponent[node];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        mantissa[r] = own.v[r];
+        exponent[r] = int(own_exponent.v[r]);
+    }
+    const Vec *slot = SLOTS + n.slot_base[node >> 3] + (node & 7);
+    int degree = n.degree[node >> 3];
+    for (int from = 0; from < degree; from += SAFE) {
+        int to = min(degree - from, SAFE);
+#pragma unroll
+        for (int j = 0; j < SAFE; j++) {
+            if (j >= to) break;
+            Vec message = slot[(from + j) * 8];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] *= message.v[r];
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r], exponent[r]);
+    }
+    if (HAS_PORTS)
+        for (int port = n.port_start[node]; port < n.port_start[node + 1]; port++) {
+            Vec said = memory.incoming[port];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r] * said.v[r], exponent[r]);
+        }
+}
+
+__device__ __forceinline__ REAL as_odds(REAL mantissa, int exponent) {
+    return mantissa * two_to(max(min(exponent, EXPONENT), -EXPONENT), mantissa);
+}
+
+__device__ __forceinline__ void tell_factors(const Network &n, const Memory &memory, int node,
+                                             const REAL (&odds)[ROWS], int mask) {
+    if (!HAS_PORTS) return;
+    for (int port = n.port_start[node]; port < n.port_start[node + 1]; port++) {
+        Vec said = memory.incoming[port], cavity = memory.cavity[port];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (mask >> r & 1) cavity.v[r] = within(odds[r] / said.v[r], WIDE);
+        memory.cavity[port] = cavity;
+    }
+}
+
+__device__ __forceinline__ void watch_change(Watch &watch, int r, REAL before, REAL now) {
+    REAL difference = absolute(now - before);
+    REAL probability = difference * quick_inverse((1 + now) * (1 + before));
+    // Where it is as good as certain, nothing is hidden any more.
+    REAL proportion = now > CERTAIN && now * CERTAIN < 1 ? difference * quick_inverse(now + before) : REAL(0);
+    watch.change[r] = larger(watch.change[r], probability);
+    watch.drift[r] = larger(watch.drift[r], proportion);
+}
+
+// All beliefs.
+__device__ __forceinline__ void visit_nodes(const Network &n, const Memory &memory, Watch *watch) {
+    for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
+        REAL mantissa[ROWS];
+        int exponent[ROWS];
+        hear(n, memory, node, mantissa, exponent);
+        Vec before;
+        if (watch) before = BELIEF[node];
+        REAL odds[ROWS];
+        Vec belief;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            odds[r] = belief.v[r] = as_odds(mantissa[r], exponent[r]);
+            if (watch) watch_change(*watch, r, before.v[r], odds[r]);
+        }
+        BELIEF[node] = belief;
+        tell_factors(n, memory, node, odds, ~0);
+    }
+}
+
+// A message above and below the line, mixed with the old one as probabilities.
+__device__ __forceinline__ void damp(const Course &course, REAL before, REAL &above, REAL &below) {
+    REAL fresh = course.new_part * (1 + before), kept = course.old_part * (above + below);
+    above = fresh * above + kept * before;
+    below = fresh * below + kept;
+}
+
+#ifdef MILD
+// Both messages over a symmetric pair.
+__device__ __forceinline__ void mild_messages(const Course &course, REAL t, REAL a, REAL b, REAL &to_a, REAL &to_b) {
+    REAL above_b = t * to_a + a, below_b = to_a + t * a, above_a = t * to_b + b, below_a = to_b + t * b;
+#ifdef DAMPED
+    damp(course, to_b, above_b, below_b);
+    damp(course, to_a, above_a, below_a);
+#endif
+    REAL share = quick_inverse(below_a * below_b);
+    to_a = above_a * below_b * share;
+    to_b = above_b * below_a * share;
+}
+#endif
+
+// All messages over pairs.
+__device__ __forceinline__ void visit_edges(const Network &n, const Memory &memory, const Course &course) {
+#pragma unroll 2
+    for (int at = threadIdx.x; at < n.edge_count; at += blockDim.x) {
+        uint4 edge = n.edges[at];
+#ifdef MILD
+        REAL t = n.weights[at];
+#else
+        REAL w00 = n.weights[4 * at], w01 = n.weights[4 * at + 1];
+        REAL w10 = n.weights[4 * at + 2], w11 = n.weights[4 * at + 3];
+#endif
+        if (edge.x == 0xffffffffu) continue;
+        Vec a = BELIEF[edge.x], b = BELIEF[edge.y];
+        Vec to_a = SLOTS[edge.z], to_b = SLOTS[edge.w];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+#ifdef MILD
+            mild_messages(course, t, a.v[r], b.v[r], to_a.v[r], to_b.v[r]);
+#else
+            REAL at_a = to_a.v[r], at_b = to_b.v[r];
+            REAL above_b = w01 * at_a + w11 * a.v[r], below_b = w00 * at_a + w10 * a.v[r];
+            REAL above_a = w10 * at_b + w11 * b.v[r], below_a = w00 * at_b + w01 * b.v[r];
+#ifdef DAMPED
+            damp(course, at_b, above_b, below_b);
+            damp(course, at_a, above_a, below_a);
+#endif
+            to_a.v[r] = within(above_a / below_a, MESSAGE);
+            to_b.v[r] = within(above_b / below_b, MESSAGE);
+#endif
+        }
+        SLOTS[edge.z] = to_a;
+        SLOTS[edge.w] = to_b;
+    }
+}
+
+#if CACHED
+// What a thread reads again in every iteration of its edges and nodes, in registers: a block's rows then leave shared
+// memory only at the end. EDGE_ROUNDS and NODE_ROUNDS are how many a thread has; indices fit 16 bits.
+struct Cache {
+    u32 ends[EDGE_ROUNDS], places[EDGE_ROUNDS], spans[NODE_ROUNDS];
+    REAL t[EDGE_ROUNDS], own[NODE_ROUNDS][ROWS];
+    // Two exponents each. Those of known labels are cut off, which beliefs in messages are too.
+    u32 exponents[NODE_ROUNDS][(ROWS + 1) / 2];
+};
+
+__device__ __forceinline__ void fill_edges(const Network &n, Cache &cache) {
+#pragma unroll
+    for (int i = 0; i < EDGE_ROUNDS; i++) {
+        int at = threadIdx.x + i * THREADS;
+        uint4 edge = at < n.edge_count ? n.edges[at] : make_uint4(~0u, ~0u, ~0u, ~0u);
+        cache.ends[i] = edge.x == ~0u ? ~0u : edge.x | edge.y << 16;
+        cache.places[i] = edge.z | edge.w << 16;
+        cache.t[i] = at < n.edge_count ? n.weights[at] : REAL(1);
+    }
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        cache.spans[i] = ~0u;
+        if (node < n.nodes) cache.spans[i] = u32(n.slot_base[node >> 3] + (node & 7)) | u32(n.degree[node >> 3]) << 16;
+    }
+}
+
+__device__ __forceinline__ void fill_nodes(const Network &n, const Memory &memory, Cache &cache) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        if (node >= n.nodes) continue;
+        Vec own = memory.own[node], exponent = memory.own_exponent[node];
+        u32 packed[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            cache.own[i][r] = own.v[r];
+            packed[r] = u32(max(min(int(exponent.v[r]), 16000), -16000) + 16384);
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r += 2)
+            cache.exponents[i][r / 2] = packed[r] | (r + 1 < ROWS ? packed[(r + 1) % ROWS] << 16 : 0);
+    }
+}
+
+__device__ __forceinline__ void visit_cached_nodes(const Network &n, const Memory &memory, const Cache &cache, Watch *watch) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        if (cache.spans[i] == ~0u) continue;
+        REAL mantissa[ROWS];
+        int exponent[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            mantissa[r] = cache.own[i][r];
+            exponent[r] = int(cache.exponents[i][r / 2] >> (r % 2 * 16) & 0xffff) - 16384;
+        }
+        const Vec *slot = SLOTS + (cache.spans[i] & 0xffff);
+        int degree = cache.spans[i] >> 16;
+        for (; degree >= SAFE; degree -= SAFE, slot += 8 * SAFE) {
+            // Four at a time: that many accesses hide behind each other, and more would not fit the registers.
+#pragma unroll
+            for (int half = 0; half < SAFE; half += 4) {
+                Vec message[4];
+#pragma unroll
+                for (int j = 0; j < 4; j++) message[j] = slot[8 * (half + j)];
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    mantissa[r] *= (message[0].v[r] * message[1].v[r]) * (message[2].v[r] * message[3].v[r]);
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r], exponent[r]);
+        }
+        for (; degree > 0; degree--, slot += 8) {
+            Vec message = *slot;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] *= message.v[r];
+        }
+        Vec before, belief;
+        if (watch) before = BELIEF[node];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            mantissa[r] = split(mantissa[r], exponent[r]);
+            belief.v[r] = as_odds(mantissa[r], exponent[r]);
+            if (watch) watch_change(*watch, r, before.v[r], belief.v[r]);
+        }
+        BELIEF[node] = belief;
+    }
+}
+
+__device__ __forceinline__ void visit_cached_edges(const Network &n, const Memory &memory, const Cache &cache, const Course &course) {
+#pragma unroll
+    for (int i = 0; i < EDGE_ROUNDS; i++) {
+        if (cache.ends[i] == ~0u) continue;
+        Vec a = BELIEF[cache.ends[i] & 0xffff], b = BELIEF[cache.ends[i] >> 16];
+        Vec &place_a = SLOTS[cache.places[i] & 0xffff], &place_b = SLOTS[cache.places[i] >> 16];
+        Vec to_a = place_a, to_b = place_b;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) mild_messages(course, cache.t[i], a.v[r], b.v[r], to_a.v[r], to_b.v[r]);
+        place_a = to_a;
+        place_b = to_b;
+    }
+}
+#endif

@@ -1,0 +1,234 @@
+// Loopy belief propagation: the kernel. See lbp.cu.
+
+// What a row says of a label: its log-odds, and what is taken out of log Z where it is known to be on.
+__device__ double log_odds(const Network &n, const Rows &rows, int row, int label, int &known, int &bad) {
+    u64 at = u64(row % rows.scored) * n.labels + label;
+    double score = rows.scores[at];
+    const i8 *told = known_of(rows, row, n.labels);
+    known = told ? read_known(told[label]) : 0;
+    if (!is_usable(score) || known > 1) {
+        bad = 1;
+        score = 0;
+    }
+    return score + n.bias[label];
+}
+
+// Takes rows in. Known labels get odds that nothing outweighs; `offset` and `excess` make up for it in log Z.
+__device__ __noinline__ void load(const Network &n, const Memory &memory, const Rows &rows, const int *row_of, double *all_offset,
+                                  double *all_excess, double *room, int *bad) {
+    double offset[ROWS], excess[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) offset[r] = excess[r] = 0;
+    Vec ones;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) ones.v[r] = 1;
+    for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
+        int label = n.node_label[node];
+        Vec own = ones, exponent;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            exponent.v[r] = 0;
+            if (label < 0 || row_of[r] < 0) continue;
+            int known, wrong = 0;
+            double log = log_odds(n, rows, row_of[r], label, known, wrong);
+            if (wrong) bad[r] = 1;
+            if (known > 0) {
+                offset[r] += log;
+                excess[r] += KNOWN;
+            }
+            scaled_exp(known ? (known > 0 ? 1e300 : -1e300) : log, own.v[r], exponent.v[r]);
+        }
+        memory.own[node] = own;
+        memory.own_exponent[node] = exponent;
+        BELIEF[node] = ones;
+    }
+    for (int i = threadIdx.x; i < n.slots; i += blockDim.x) SLOTS[i] = ones;
+    for (int i = threadIdx.x; i < n.ports; i += blockDim.x) memory.incoming[i] = memory.cavity[i] = ones;
+    for (int i = threadIdx.x; i < n.parts; i += blockDim.x) memory.part_in[i] = memory.part_cavity[i] = ones;
+    for (int i = threadIdx.x; i < n.states; i += blockDim.x) memory.state_belief[i] = ones;
+    // A group with a label that is known to be on has no other state, and with two none at all.
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane % ROWS;
+    for (int group = warp; HAS_GROUPS && group < n.groups; group += blockDim.x / 32) {
+        int from = n.group_start[group], to = n.group_start[group + 1], known, wrong = 0, left = 0;
+        double on = 0;
+        for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES)
+            if (row_of[row] >= 0) {
+                log_odds(n, rows, row_of[row], n.state_label[s], known, wrong);
+                on += known > 0;
+            }
+        if (wrong) bad[row] = 1;
+        on = row_sum(on);
+        for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES) {
+            double log = 0;
+            known = 0;
+            if (row_of[row] >= 0) log = log_odds(n, rows, row_of[row], n.state_label[s], known, wrong);
+            bool possible = known == 0 ? on == 0 : (known > 0 && on == 1);
+            possible = possible && log > -1e300;
+            left += possible;
+            REAL exponent;
+            scaled_exp(possible ? log : -1e300, one(memory.state_own, s, row), exponent);
+            one(memory.state_own_exponent, s, row) = exponent;
+        }
+        double all = row_sum(double(left));
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (r == row && lane < ROWS && all == 0) offset[r] = MINUS_INFINITY;
+    }
+    __syncthreads();
+    block_sum(offset, room);
+    block_sum(excess, room);
+    // Kept in shared memory: registers are for the messages.
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        if (threadIdx.x == 0) {
+            all_offset[r] = offset[r];
+            all_excess[r] = excess[r];
+        }
+    __syncthreads();
+}
+
+__device__ Memory memory_of(const Network &n, char *scratch, u64 block_bytes) {
+    Memory memory;
+    Vec *at = reinterpret_cast<Vec *>(scratch + blockIdx.x * block_bytes);
+#ifndef SHARED
+    memory.belief = at, at += n.nodes;
+    memory.slots = at, at += n.slots;
+#endif
+    memory.own = at, at += n.nodes;
+    memory.own_exponent = at, at += n.nodes;
+    memory.incoming = at, at += n.ports;
+    memory.cavity = at, at += n.ports;
+    memory.entry = at, at += n.entry_count;
+    memory.state_own = at, at += n.states;
+    memory.state_own_exponent = at, at += n.states;
+    memory.state_exponent = at, at += n.states;
+    memory.state_weight = at, at += n.states;
+    memory.state_belief = at, at += n.states;
+    memory.part_in = at, at += n.parts;
+    memory.part_cavity = at, at += n.parts;
+    // Vectors of two rows and more are whole doubles; one of a single float row may leave half of one.
+    double *wide = reinterpret_cast<double *>((reinterpret_cast<u64>(at) + 7) & ~u64(7));
+    memory.group_total = wide, wide += n.groups * ROWS;
+    memory.group_exponent = wide, wide += n.groups * ROWS;
+    memory.counts = wide;
+    return memory;
+}
+
+// The largest change of each row over the block.
+__device__ __forceinline__ void block_most(const Watch &watch, double *room, double *changes) {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        double c = watch.change[r], d = watch.drift[r];
+#pragma unroll
+        for (int step = 1; step < 32; step *= 2) {
+            c = fmax(c, __shfl_xor_sync(FULL, c, step));
+            d = fmax(d, __shfl_xor_sync(FULL, d, step));
+        }
+        if (lane == 0) {
+            room[(warp * ROWS + r) * 2] = c;
+            room[(warp * ROWS + r) * 2 + 1] = d;
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < ROWS) {
+        double change = 0, drift = 0;
+        for (int w = 0; w < blockDim.x / 32; w++) {
+            change = fmax(change, room[(w * ROWS + threadIdx.x) * 2]);
+            drift = fmax(drift, room[(w * ROWS + threadIdx.x) * 2 + 1]);
+        }
+        changes[threadIdx.x] = change;
+        changes[ROWS + threadIdx.x] = drift;
+    }
+    __syncthreads();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    lbp(const __grid_constant__ Network n, const __grid_constant__ Course course, const __grid_constant__ Rows rows,
+        Answers answers, char *scratch, u64 block_bytes) {
+    __shared__ double room[THREADS / 32 * ROWS * 2], offset[ROWS], excess[ROWS], log_partition[ROWS];
+    __shared__ double changes[2 * ROWS];
+    __shared__ int row_of[ROWS], bad[ROWS];
+    Memory memory = memory_of(n, scratch, block_bytes);
+    int to_do = rows_to_do(rows);
+#if CACHED
+    Cache cache;
+    fill_edges(n, cache);
+#endif
+    for (int first = blockIdx.x * ROWS; first < to_do; first += gridDim.x * ROWS) {
+        __syncthreads();
+        if (threadIdx.x < ROWS) {
+            int at = first + threadIdx.x;
+            row_of[threadIdx.x] = at < to_do ? row_at(rows, at) : -1;
+            bad[threadIdx.x] = 0;
+        }
+        __syncthreads();
+        load(n, memory, rows, row_of, offset, excess, room, bad);
+#if CACHED
+        fill_nodes(n, memory, cache);
+#endif
+        int active = 0;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) active |= int(row_of[r] >= 0) << r;
+        for (int done = 0; active;) {
+            Watch watch;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) watch.change[r] = watch.drift[r] = 0;
+            bool last = done + course.stride >= course.iterations;
+            for (int step = 0; step < course.stride; step++) {
+                bool look = step + 2 >= course.stride && (last || course.may_stop);
+                if (HAS_FACTORS) {
+                    visit_counts(n, memory, course);
+                    __syncthreads();
+                }
+                if (HAS_GROUPS) {
+                    weigh_groups(n, memory, ~0, look ? &watch : nullptr);
+                    tell_links(n, memory, course);
+                    tell_parts(n, memory, ~0);
+                    __syncthreads();
+                }
+#if CACHED
+                if (look) visit_cached_nodes(n, memory, cache, &watch);
+                else visit_cached_nodes(n, memory, cache, nullptr);
+                __syncthreads();
+                visit_cached_edges(n, memory, cache, course);
+#else
+                if (look) visit_nodes(n, memory, &watch);
+                else visit_nodes(n, memory, nullptr);
+                __syncthreads();
+                visit_edges(n, memory, course);
+#endif
+                __syncthreads();
+            }
+            done += course.stride;
+            if (!last && !course.may_stop) continue;
+            block_most(watch, room, changes);
+            const double *change = changes, *drift = changes + ROWS;
+            int finished = 0;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                bool still = change[r] <= course.tolerance && drift[r] <= course.drift;
+                if ((active >> r & 1) && (last || (still && course.may_stop))) finished |= 1 << r;
+            }
+            if (!finished) continue;
+            settle(n, memory, finished, excess, log_partition, room);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                if (!(finished >> r & 1)) continue;
+                double value = log_partition[r] + offset[r] + n.constant;
+                int status = bad[r] ? BAD_SCORE : (value == MINUS_INFINITY ? IMPOSSIBLE : ANSWERED);
+                store_row(n, memory, rows, row_of[r], r, status);
+                if (threadIdx.x == 0) {
+                    rows.log_partition[row_of[r]] = bad[r] ? QUIET_NAN : value;
+                    rows.status[row_of[r]] = status;
+                    answers.residual[row_of[r]] = change[r];
+                    answers.iterations[row_of[r]] = done;
+                    bool settled = change[r] <= fmax(course.tolerance, 1e-6) && drift[r] <= course.drift;
+                    answers.converged[row_of[r]] = settled;
+                }
+            }
+            active &= ~finished;
+            __syncthreads();
+        }
+    }
+}

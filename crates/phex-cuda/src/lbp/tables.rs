@@ -1,0 +1,327 @@
+//! A factor graph as tables of the device.
+
+use phex::infer::Method;
+use phex::infer::compiled::{Network, PairFactor};
+
+use super::order::{EIGHT, by_degree, in_eights};
+use crate::Error;
+use crate::buffer::{Offset, Tables};
+
+/// Single precision takes log-weight ratios up to this, as on the processor.
+const SINGLE: f64 = 20.0;
+/// Symmetric pairs up to these costs take the fast way, in single and in double precision.
+const MILD: [f64; 2] = [6.0, 50.0];
+
+/// Weights in one type of arithmetic.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WeightTables {
+    pub(super) edges: Offset,
+    pub(super) entries: Offset,
+    pub(super) mild: bool,
+    /// What normalising the weights took away.
+    pub(super) constant: f64,
+}
+
+/// Index tables by name, in the order of the kernel's structure.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) tables: Tables,
+    pub(super) single: Option<WeightTables>,
+    pub(super) double: WeightTables,
+    pub(super) edges: Offset,
+    /// From `node_label` to `group_start`.
+    pub(super) nodes: [Offset; 6],
+    pub(super) entries: Offset,
+    /// From `link_start` to `members`.
+    pub(super) larger: [Offset; 12],
+    pub(super) factor_cost: Offset,
+    pub(super) bias: Offset,
+    pub(super) sizes: Sizes,
+    pub(super) constant: f64,
+    /// Whether some state is forbidden: then evidence may contradict.
+    pub(super) hard: bool,
+}
+
+/// Lengths, in the order of the kernel's structure.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Sizes {
+    pub(super) edges: i32,
+    pub(super) nodes: i32,
+    pub(super) slots: i32,
+    pub(super) ports: i32,
+    pub(super) states: i32,
+    pub(super) groups: i32,
+    pub(super) entries: i32,
+    pub(super) links: i32,
+    pub(super) parts: i32,
+    pub(super) factors: i32,
+    pub(super) labels: i32,
+    pub(super) largest: i32,
+}
+
+fn least_cost(pair: &PairFactor) -> f64 {
+    pair.costs.iter().flatten().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// The largest finite log-weight ratio; infinite where some state is forbidden.
+fn strongest(network: &Network) -> f64 {
+    let pairs = network.pairs.iter().map(|pair| {
+        let most = pair.costs.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        most - least_cost(pair)
+    });
+    let hard = |cost: f64| if cost == f64::INFINITY { cost } else { 0.0 };
+    let links = network.links.iter().flat_map(|link| &link.entries);
+    let links = links.flat_map(|entry| entry.1).map(hard);
+    let counts = network.cardinalities.iter().map(|factor| hard(factor.cost));
+    pairs.chain(links).chain(counts).fold(0.0, f64::max)
+}
+
+impl Layout {
+    pub(super) fn new(network: &Network) -> Result<Layout, Error> {
+        if !network.tables.is_empty() {
+            let why = String::from("relations join the labels of two one-of groups");
+            return Err(Error::Unsupported { method: Method::Lbp, why });
+        }
+        let labels: Vec<usize> =
+            (0..network.labels).filter(|&l| network.state_of[l].is_none()).collect();
+        let mut index = vec![usize::MAX; network.labels];
+        labels.iter().enumerate().for_each(|(at, &label)| index[label] = at);
+        let mut degree = vec![0usize; labels.len()];
+        let ends: Vec<[usize; 2]> =
+            network.pairs.iter().map(|pair| [index[pair.a], index[pair.b]]).collect();
+        ends.iter().flatten().for_each(|&node| degree[node] += 1);
+        // Places of nodes on the device.
+        let order = by_degree(&degree);
+        let nodes = labels.len().next_multiple_of(EIGHT);
+        let mut node_label = vec![-1i32; nodes];
+        let mut place = vec![0usize; labels.len()];
+        for (at, &node) in order.iter().enumerate() {
+            place[node] = at;
+            node_label[at] = labels[node] as i32;
+        }
+        let (mut slot_base, mut degrees, mut slots) = (Vec::new(), Vec::new(), 0usize);
+        for eight in order.chunks(EIGHT) {
+            let most = eight.iter().map(|&node| degree[node]).max().unwrap_or(0);
+            slot_base.push(slots as i32);
+            degrees.push(most as i32);
+            slots += EIGHT * most;
+        }
+        let ends: Vec<[usize; 2]> = ends.iter().map(|ends| ends.map(|node| place[node])).collect();
+        let mut used = vec![0usize; nodes];
+        let mut slot = |node: usize| {
+            let at = slot_base[node / EIGHT] as usize + EIGHT * used[node] + node % EIGHT;
+            used[node] += 1;
+            at as u32
+        };
+        let slot_of: Vec<[u32; 2]> = ends.iter().map(|ends| ends.map(&mut slot)).collect();
+        let ordered = in_eights(&ends);
+        let edges: Vec<[u32; 4]> = ordered
+            .iter()
+            .map(|edge| match edge {
+                None => [u32::MAX; 4],
+                Some(edge) => {
+                    let ([a, b], [s, t]) =
+                        (ends[edge.pair].map(|node| node as u32), slot_of[edge.pair]);
+                    if edge.turned { [b, a, t, s] } else { [a, b, s, t] }
+                }
+            })
+            .collect();
+        let pairs: Vec<Option<[[f64; 2]; 2]>> = ordered
+            .iter()
+            .map(|edge| {
+                edge.map(|edge| {
+                    let [[none, b], [a, both]] = network.pairs[edge.pair].costs;
+                    if edge.turned { [[none, a], [b, both]] } else { [[none, b], [a, both]] }
+                })
+            })
+            .collect();
+        let mut tables = Tables::default();
+        let strongest = strongest(network);
+        let single = (strongest <= SINGLE)
+            .then(|| weights(&mut tables, network, &pairs, MILD[0], |value| value as f32));
+        let double = weights(&mut tables, network, &pairs, MILD[1], |value| value);
+        let edges_at = tables.add(&edges);
+        let mut layout = larger(network, &index, &place, nodes);
+        let mut group_start = vec![0i32];
+        let mut state_label = Vec::new();
+        for group in &network.groups {
+            state_label.extend(group.iter().map(|&label| label as i32));
+            group_start.push(state_label.len() as i32);
+        }
+        let port_start = std::mem::take(&mut layout.port_start);
+        let nodes_at = [&node_label, &slot_base, &degrees, &port_start, &state_label, &group_start]
+            .map(|table| tables.add(table));
+        let entries_at = tables.add(&layout.entries);
+        let larger_at = layout.tables().map(|table| tables.add(table));
+        let costs: Vec<f64> = network.cardinalities.iter().map(|factor| factor.cost).collect();
+        let (factor_cost, bias) = (tables.add(&costs), tables.add(&network.bias));
+        let sizes = Sizes {
+            edges: edges.len() as i32,
+            nodes: nodes as i32,
+            slots: slots as i32,
+            ports: port_start.last().copied().unwrap_or(0),
+            states: state_label.len() as i32,
+            groups: network.groups.len() as i32,
+            entries: layout.entries.len() as i32,
+            links: network.links.len() as i32,
+            parts: layout.part_group.len() as i32,
+            factors: network.cardinalities.len() as i32,
+            labels: network.labels as i32,
+            largest: layout.largest,
+        };
+        Ok(Layout {
+            tables,
+            single,
+            double,
+            edges: edges_at,
+            nodes: nodes_at,
+            entries: entries_at,
+            larger: larger_at,
+            factor_cost,
+            bias,
+            sizes,
+            constant: network.constant,
+            hard: strongest == f64::INFINITY,
+        })
+    }
+}
+
+fn weights<T: crate::buffer::Plain>(
+    tables: &mut Tables,
+    network: &Network,
+    pairs: &[Option<[[f64; 2]; 2]>],
+    mildest: f64,
+    round: impl Fn(f64) -> T,
+) -> WeightTables {
+    let is_mild = |costs: &[[f64; 2]; 2]| {
+        let [[none, b], [a, both]] = *costs;
+        none == 0.0 && both == 0.0 && a == b && a.abs() <= mildest
+    };
+    let mild = pairs.iter().flatten().all(is_mild);
+    let values: Vec<T> = if mild {
+        pairs.iter().map(|costs| round(costs.map_or(1.0, |costs| (-costs[0][1]).exp()))).collect()
+    } else {
+        let weights = |costs: &Option<[[f64; 2]; 2]>| {
+            let costs = costs.unwrap_or_default();
+            let least = costs.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+            [costs[0][0], costs[0][1], costs[1][0], costs[1][1]].map(|cost| (least - cost).exp())
+        };
+        pairs.iter().flat_map(weights).map(&round).collect()
+    };
+    let entries = network.links.iter().flat_map(|link| &link.entries);
+    let entries: Vec<T> =
+        entries.flat_map(|entry| entry.1).map(|cost| round((-cost).exp())).collect();
+    let least = network.pairs.iter().map(|pair| -least_cost(pair));
+    let constant = if mild { 0.0 } else { least.sum() };
+    WeightTables { edges: tables.add(&values), entries: tables.add(&entries), mild, constant }
+}
+
+/// Links, parts and cardinality factors.
+struct Larger {
+    port_start: Vec<i32>,
+    entries: Vec<[i32; 2]>,
+    link_start: Vec<i32>,
+    link_port: Vec<i32>,
+    link_group: Vec<i32>,
+    state_entries: [Vec<i32>; 2],
+    part_start: Vec<i32>,
+    part_states: Vec<i32>,
+    part_group: Vec<i32>,
+    state_parts: [Vec<i32>; 2],
+    factor_start: Vec<i32>,
+    members: Vec<i32>,
+    largest: i32,
+}
+
+impl Larger {
+    fn tables(&self) -> [&Vec<i32>; 12] {
+        [
+            &self.link_start,
+            &self.link_port,
+            &self.link_group,
+            &self.state_entries[0],
+            &self.state_entries[1],
+            &self.part_start,
+            &self.part_states,
+            &self.part_group,
+            &self.state_parts[0],
+            &self.state_parts[1],
+            &self.factor_start,
+            &self.members,
+        ]
+    }
+}
+
+fn larger(network: &Network, index: &[usize], place: &[usize], nodes: usize) -> Larger {
+    let node = |label: usize| place[index[label]];
+    let members = network.cardinalities.iter().flat_map(|factor| &factor.labels);
+    let ported = network.links.iter().map(|link| link.label).chain(members.copied());
+    let mut port_start = vec![0i32; nodes + 1];
+    ported.for_each(|label| port_start[node(label) + 1] += 1);
+    (0..nodes).for_each(|at| port_start[at + 1] += port_start[at]);
+    let mut next = port_start.clone();
+    let mut port_of = |label: usize| {
+        let port = next[node(label)];
+        next[node(label)] += 1;
+        port
+    };
+    let mut first_state = vec![0usize];
+    network
+        .groups
+        .iter()
+        .for_each(|group| first_state.push(first_state[first_state.len() - 1] + group.len()));
+    let states = first_state[first_state.len() - 1];
+    let (mut entries, mut link_start) = (Vec::new(), vec![0i32]);
+    for (at, link) in network.links.iter().enumerate() {
+        let all = link.entries.iter().map(|e| [(first_state[link.group] + e.0) as i32, at as i32]);
+        entries.extend(all);
+        link_start.push(entries.len() as i32);
+    }
+    let link_port = network.links.iter().map(|link| port_of(link.label)).collect();
+    let link_group = network.links.iter().map(|link| link.group as i32).collect();
+    let (mut part_start, mut part_states, mut part_group) = (vec![0i32], Vec::new(), Vec::new());
+    let (mut factor_start, mut members, mut of_part) = (vec![0i32], Vec::new(), Vec::new());
+    for factor in &network.cardinalities {
+        members.extend(factor.labels.iter().map(|&label| port_of(label)));
+        for part in &factor.parts {
+            let at = part_group.len() as i32;
+            members.push(-1 - at);
+            part_group.push(part.group as i32);
+            for &state in &part.states {
+                part_states.push((first_state[part.group] + state) as i32);
+                of_part.push([(first_state[part.group] + state) as i32, at]);
+            }
+            part_start.push(part_states.len() as i32);
+        }
+        factor_start.push(members.len() as i32);
+    }
+    let entry_states = entries.iter().enumerate().map(|(at, entry)| [entry[0], at as i32]);
+    let state_entries = by_first(entry_states.collect(), states);
+    let state_parts = by_first(of_part, states);
+    let largest = factor_start.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+    Larger {
+        port_start,
+        entries,
+        link_start,
+        link_port,
+        link_group,
+        state_entries,
+        part_start,
+        part_states,
+        part_group,
+        state_parts,
+        factor_start,
+        members,
+        largest,
+    }
+}
+
+/// Where the items of each key start, and the items.
+fn by_first(mut pairs: Vec<[i32; 2]>, keys: usize) -> [Vec<i32>; 2] {
+    pairs.sort_unstable();
+    let mut start = vec![0i32; keys + 1];
+    pairs.iter().for_each(|pair| start[pair[0] as usize + 1] += 1);
+    (0..keys).for_each(|key| start[key + 1] += start[key]);
+    [start, pairs.iter().map(|pair| pair[1]).collect()]
+}

@@ -1,0 +1,189 @@
+//! Every engine on the device answers as its engine on the processor: all random graph families of the testkit, hard and
+//! soft, with and without evidence, in both number types, whatever the batch size.
+
+use phex::infer::{
+    Block, Engine, Evidence, GroupForm, Method, Options, Posterior, RowStatus, Schedule, Want,
+};
+use phex::model::Model;
+use phex::testkit::{Random, RandomGraph, Shape, Strengths};
+use phex_cuda::{CudaEngine, Device, DeviceNumber, Error};
+
+use crate::devices::device;
+
+/// How far marginals may be off: single, double.
+const MARGINALS: [f64; 2] = [2e-5, 1e-9];
+/// How far log Z may be off, in proportion to 1 + |log Z|.
+const LOG_PARTITION: [f64; 2] = [2e-5, 1e-10];
+
+struct Rows {
+    scores: Vec<f64>,
+    evidence: Vec<Evidence>,
+}
+
+impl Rows {
+    fn new(labels: usize, rows: usize, spread: f64, seed: u64) -> Rows {
+        let mut random = Random::new(seed);
+        let scores = random.normals(labels * rows).iter().map(|score| spread * score).collect();
+        let entry = |x: f64| match x {
+            _ if x < 0.1 => Evidence::On,
+            _ if x < 0.25 => Evidence::Off,
+            _ => Evidence::Unknown,
+        };
+        let evidence = (0..labels * rows).map(|_| entry(random.next())).collect();
+        Rows { scores, evidence }
+    }
+}
+
+fn compare<T: DeviceNumber>(
+    device: &Device,
+    engine: &Engine,
+    rows: &Rows,
+    tolerance: (f64, f64),
+    context: &str,
+) -> bool {
+    let gpu = match CudaEngine::new(device, engine) {
+        Ok(gpu) => gpu,
+        Err(Error::Unsupported { .. }) => return false,
+        Err(error) => panic!("{context}: {error}"),
+    };
+    let labels = engine.model().len();
+    let scores: Vec<T> = rows.scores.iter().map(|&score| T::from_f64(score)).collect();
+    // Doubles of the same scores are the truth.
+    let wide: Vec<f64> = scores.iter().map(|score| score.to_f64()).collect();
+    for evidence in [false, true] {
+        let block = Block::new(labels, &scores);
+        let truth = Block::new(labels, &wide);
+        let (block, truth) = match evidence {
+            true => (block.with_evidence(&rows.evidence), truth.with_evidence(&rows.evidence)),
+            false => (block, truth),
+        };
+        let ours: Posterior<T> = gpu.run(&block).expect("rows of the model");
+        let theirs = engine.run(&truth, Want::default()).expect("rows of the model");
+        for row in 0..block.rows() {
+            let context = format!("{context}, evidence {evidence}, row {row}");
+            assert_eq!(ours.status[row], theirs.status[row], "{context}");
+            if ours.status[row] != RowStatus::Answered {
+                continue;
+            }
+            for (label, (a, b)) in ours.row(row).iter().zip(theirs.row(row)).enumerate() {
+                let (a, b) = (a.to_f64(), *b);
+                assert!((a - b).abs() <= tolerance.0, "{context}, label {label}: {a} for {b}");
+            }
+            let (a, b) = (ours.log_partition[row], theirs.log_partition[row]);
+            assert!((a - b).abs() <= tolerance.1 * (1.0 + b.abs()), "{context}: log Z {a} for {b}");
+        }
+    }
+    true
+}
+
+fn both_types(device: &Device, engine: &Engine, rows: &Rows, loose: f64, context: &str) -> bool {
+    let tolerance = |at: usize| (loose * MARGINALS[at], loose * LOG_PARTITION[at]);
+    compare::<f64>(device, engine, rows, tolerance(1), &format!("{context} f64"))
+        && compare::<f32>(device, engine, rows, tolerance(0), &format!("{context} f32"))
+}
+
+fn engine(model: &Model, options: &Options) -> Option<Engine> {
+    Engine::compile(model.clone(), options).ok()
+}
+
+fn graphs() -> impl Iterator<Item = (RandomGraph, u64)> {
+    let any = (0..60).map(|seed| (RandomGraph::any(4 + seed as usize % 9, seed), seed));
+    let trees = (0..40u64).map(|seed| {
+        let strengths = [Strengths::Hard, Strengths::Soft, Strengths::Mixed][seed as usize % 3];
+        let rule = Some(phex::graph::ExclusionRule::Siblings);
+        let one_of = seed as usize % 4;
+        let base = RandomGraph::new(5 + seed as usize, 1000 + seed);
+        (RandomGraph { shape: Shape::Tree, strengths, rule, one_of, ..base }, 1000 + seed)
+    });
+    any.chain(trees)
+}
+
+#[test]
+fn exact_engines_agree() {
+    let Some(device) = device() else { return };
+    let mut compared = [0; 2];
+    for (graph, seed) in graphs() {
+        let Ok(model) = Model::new(&graph.draw()) else { continue };
+        let rows = Rows::new(model.len(), 37, 2.0, seed);
+        for (at, method) in [Method::Family, Method::States].into_iter().enumerate() {
+            let Some(engine) = engine(&model, &Options { method, ..Options::default() }) else {
+                continue;
+            };
+            let context = format!("{method} on {graph:?}");
+            compared[at] += usize::from(both_types(&device, &engine, &rows, 1.0, &context));
+        }
+    }
+    println!("compared: family {}, states {}", compared[0], compared[1]);
+    assert!(compared[0] > 30 && compared[1] > 10, "{compared:?}");
+}
+
+#[test]
+fn messages_agree() {
+    let Some(device) = device() else { return };
+    let mut compared = 0;
+    for (graph, seed) in graphs() {
+        let Ok(model) = Model::new(&graph.draw()) else { continue };
+        let rows = Rows::new(model.len(), 9, 1.5, seed);
+        for (groups, damping, tolerance) in [
+            (GroupForm::Pairs, 0.0, 0.0),
+            (GroupForm::Cardinality, 0.3, 0.0),
+            (GroupForm::Pairs, 0.3, 1e-6),
+        ] {
+            let mut options = Options { method: Method::Lbp, ..Options::default() };
+            options.messages.schedule = Schedule::Flooding;
+            options.messages.groups = groups;
+            options.messages.damping = damping;
+            options.messages.tolerance = tolerance;
+            // Undamped messages may oscillate, and rounding with them.
+            options.messages.iterations = if tolerance > 0.0 { 200 } else { 12 };
+            let Some(engine) = engine(&model, &options) else { continue };
+            let context = format!("lbp {groups:?} damped {damping} on {graph:?}");
+            compared += usize::from(both_types(&device, &engine, &rows, 50.0, &context));
+        }
+    }
+    println!("compared: lbp {compared}");
+    assert!(compared > 100, "{compared}");
+}
+
+#[test]
+fn batch_size_makes_no_difference() {
+    let Some(device) = device() else { return };
+    let graph = RandomGraph { strengths: Strengths::Soft, one_of: 1, ..RandomGraph::new(40, 7) };
+    let model = Model::new(&graph.draw()).unwrap();
+    let rows = Rows::new(40, 700, 2.0, 3);
+    let scores: Vec<f32> = rows.scores.iter().map(|&score| score as f32).collect();
+    for method in [Method::Family, Method::Lbp] {
+        let mut options = Options { method, ..Options::default() };
+        options.messages.schedule = Schedule::Flooding;
+        let Some(engine) = engine(&model, &options) else { panic!("{method}") };
+        let gpu = CudaEngine::new(&device, &engine).unwrap();
+        let all = gpu.run(&Block::new(40, &scores)).unwrap();
+        for size in [1, 7, 300] {
+            let part = gpu.run(&Block::new(40, &scores[..40 * size])).unwrap();
+            assert_eq!(part.marginals[..], all.marginals[..40 * size], "{method}, {size} rows");
+        }
+    }
+}
+
+#[test]
+fn extreme_rows_are_answered_all_the_same() {
+    let Some(device) = device() else { return };
+    let graph = RandomGraph { strengths: Strengths::Mixed, one_of: 1, ..RandomGraph::new(12, 11) };
+    let model = Model::new(&graph.draw()).unwrap();
+    let options = Options { method: Method::Family, ..Options::default() };
+    let engine = engine(&model, &options).unwrap();
+    for spread in [60.0, 300.0, 2000.0] {
+        let rows = Rows::new(12, 50, spread, 5);
+        assert!(both_types(&device, &engine, &rows, 10.0, &format!("scores of ±{spread}")));
+    }
+    let gpu = CudaEngine::new(&device, &engine).unwrap();
+    let mut scores = vec![0.5f32; 36];
+    (scores[13], scores[30]) = (f32::NAN, f32::INFINITY);
+    let posterior = gpu.run(&Block::new(12, &scores)).unwrap();
+    assert_eq!(posterior.status[0], RowStatus::Answered);
+    assert_eq!(posterior.status[1], RowStatus::BadScore { label: 1 });
+    assert_eq!(posterior.status[2], RowStatus::BadScore { label: 6 });
+    assert!(
+        posterior.row(1).iter().all(|p| p.is_nan()) && posterior.row(0).iter().all(|p| *p >= 0.0)
+    );
+}

@@ -1,0 +1,64 @@
+//! Read-only views of compiled plans, for engines that run them elsewhere: on a GPU.
+//!
+//! They are the form of a model that its kernel on the processor walks, and may change with it from
+//! one version to the next.
+
+use super::block::{Block, Number};
+pub use super::family::layers::Move;
+pub use super::family::plan::{Kind, Node, Plan, Step, Unit};
+use super::network::Implied;
+pub use super::network::{Cardinality, Link, Network, PairFactor, Part, Table};
+
+/// What an engine was compiled to.
+#[derive(Debug, Clone, Copy)]
+pub enum Compiled<'a> {
+    /// Inside–outside with counters: `family` without an effective cap.
+    Family(Forest<'a>),
+    /// Messages on a factor graph: `lbp`.
+    Messages(Messages<'a>),
+    /// A list of legal states: `states`.
+    States(StateList<'a>),
+    /// Anything else has no view.
+    Other,
+}
+
+/// A forest with counted sets of siblings.
+#[derive(Debug, Clone, Copy)]
+pub struct Forest<'a> {
+    /// The recursion as flat arrays.
+    pub plan: &'a Plan,
+    /// A fixed addition to each score.
+    pub bias: &'a [f64],
+    /// One-of groups whose scores are shifted by their log-sum-exp.
+    pub shifted: &'a [Vec<usize>],
+    /// What is added to log Z.
+    pub constant: f64,
+}
+
+/// A factor graph on which messages pass.
+#[derive(Debug, Clone, Copy)]
+pub struct Messages<'a> {
+    /// The factors.
+    pub network: &'a Network,
+    pub(crate) implied: &'a Implied,
+}
+
+impl Messages<'_> {
+    /// Whether arc consistency leaves a row a state that agrees with its evidence.
+    pub fn is_possible<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
+        self.implied.is_possible(self.network, block, row)
+    }
+}
+
+/// The legal states of a hard model.
+#[derive(Debug, Clone, Copy)]
+pub struct StateList<'a> {
+    /// The labels that are on in state `k` are `on[start[k]..start[k + 1]]`.
+    pub start: &'a [u32],
+    /// Labels, state after state.
+    pub on: &'a [u32],
+    /// The log-weight of every state for scores of zero.
+    pub base: f64,
+    /// A fixed addition to each score.
+    pub bias: &'a [f64],
+}
