@@ -28,6 +28,9 @@ def batch(rows: int, labels: int, dtype: torch.dtype, seed: int = 0) -> tuple[to
     logits = torch.randn(rows, labels, generator=generator, dtype=dtype)
     known = torch.randint(-1, 2, (rows, labels), generator=generator)
     known = torch.where(torch.rand(rows, labels, generator=generator) < 0.7, -1, known)
+    # Of the species at most one is known to be on and none to be off, so that nothing contradicts a one-of group.
+    known[:, 1:4] = -1
+    known[::3, 2] = 1
     return logits, known
 
 

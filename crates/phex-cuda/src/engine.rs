@@ -15,7 +15,7 @@ use crate::states::States;
 /// The kernels behind an engine.
 #[derive(Debug)]
 pub(crate) enum Kernel {
-    Family(Family),
+    Family(Box<Family>),
     Lbp(Box<Lbp>),
     States(States),
 }
@@ -46,7 +46,7 @@ impl CudaEngine {
     pub fn new(device: &Device, engine: &Engine) -> Result<CudaEngine, Error> {
         let method = engine.plan().method;
         let kernel = match engine.compiled() {
-            Compiled::Family(forest) => Kernel::Family(Family::new(device, &forest)?),
+            Compiled::Family(forest) => Kernel::Family(Box::new(Family::new(device, &forest)?)),
             Compiled::Messages(messages) => {
                 let options = &engine.options().messages;
                 Kernel::Lbp(Box::new(Lbp::new(device, messages.network, options)?))
