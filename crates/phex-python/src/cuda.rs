@@ -71,6 +71,7 @@ impl CudaEngine {
     /// (doubles), status (int32) and nothing; of `joint` and `marginal` scores, evidence, weights (or 0), losses,
     /// gradient and status; of `covariance` scores, evidence (or 0), slopes, gradient, status and nothing.
     #[pyo3(signature = (task, addresses, rows, double, workspace, stream))]
+    #[allow(clippy::too_many_arguments)] // One launch.
     fn enqueue(
         &self,
         py: Python<'_>,

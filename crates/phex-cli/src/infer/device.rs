@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use phex::infer::{Engine, Evidence, Posterior, Want};
 use phex_cuda::{CudaEngine, Device, DeviceNumber};
 
-use super::{block, piece};
+use super::{answer, block, piece};
 use crate::args::{DeviceArgument, InferCommand};
 
 /// Rows that go to a GPU at a time: it takes thousands at once.
@@ -44,10 +44,9 @@ impl Runner {
         evidence: Option<&[Evidence]>,
         want: Want,
     ) -> anyhow::Result<Posterior<T>> {
-        let block = block(engine.model().len(), scores, evidence);
-        Ok(match self {
-            Runner::Processor => engine.run(&block, want)?,
-            Runner::Gpu(gpu) => gpu.run(&block)?,
-        })
+        match self {
+            Runner::Processor => answer(engine, scores, evidence, want),
+            Runner::Gpu(gpu) => Ok(gpu.run(&block(engine.model().len(), scores, evidence))?),
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use phex::infer::{Block, Engine, Evidence, Method, Posterior, Scalar, Want};
+use phex::infer::{Block, Engine, Evidence, Method, Number, Posterior, Scalar, Want};
 use phex_io::{Rows, TableWriter, Values};
 
 use crate::args::InferCommand;
@@ -181,6 +181,15 @@ pub(crate) fn block<'a, T: Scalar>(
         Some(evidence) => block.with_evidence(evidence),
         None => block,
     }
+}
+
+fn answer<T: Number>(
+    engine: &Engine,
+    scores: &[T],
+    evidence: Option<&[Evidence]>,
+    want: Want,
+) -> anyhow::Result<Posterior<T>> {
+    Ok(engine.run(&block(engine.model().len(), scores, evidence), want)?)
 }
 
 /// A bar on standard error, where a person can see it.
