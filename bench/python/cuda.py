@@ -1,8 +1,8 @@
 """Rows a second on one GPU, against PyTorch and PGMax, and what a training step costs.
 
-`python bench/python/cuda.py EDGES.tsv [--rows 1 256 4096 16384 65536]`: a table of parents and children with a
-header, such as that of ILSVRC2012. LBP is 20 iterations of flooding; peers do the same iterations. Times are medians,
-on rows that are on the device, waiting included.
+`python bench/python/cuda.py EDGES.tsv [--rows 1 256 4096 16384 65536]`: a table of parents and children
+with a header, such as that of ILSVRC2012. LBP is 20 iterations of flooding; peers do the same.
+Times are medians, on rows that are on the device, waiting included.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import argparse
 import csv
 import statistics
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-import phex
 import torch
+
+import phex
 from phex._core import CudaEngine, Engine
 from phex.torch import RelationLoss
 
@@ -102,7 +105,9 @@ class TorchLbp(torch.nn.Module):
         for _ in range(ITERATIONS):
             belief = logits.index_add(1, self.receiver, messages)
             cavity = belief[:, self.sender] - messages.roll(self.pairs, 1)
-            messages = torch.logaddexp(-self.cost, cavity) - torch.nn.functional.softplus(cavity - self.cost)
+            messages = torch.logaddexp(-self.cost, cavity) - torch.nn.functional.softplus(
+                cavity - self.cost
+            )
         return torch.sigmoid(logits.index_add(1, self.receiver, messages))
 
 
@@ -110,7 +115,13 @@ def table(path: str, sizes: list[int]) -> None:
     device = torch.cuda.get_device_properties(0)
     clock = 1.98e9
     special = device.multi_processor_count * SPECIAL_A_CYCLE * clock
-    message = {"schedule": "flooding", "groups": "pairs", "iterations": ITERATIONS, "tolerance": 0.0, "damping": 0.0}
+    message = {
+        "schedule": "flooding",
+        "groups": "pairs",
+        "iterations": ITERATIONS,
+        "tolerance": 0.0,
+        "damping": 0.0,
+    }
     cases = [
         ("family", graph(path, True, False, 0.5), {"method": "family"}),
         ("family, one-of", graph(path, True, True, 0.5), {"method": "family"}),
@@ -145,12 +156,28 @@ def table(path: str, sizes: list[int]) -> None:
             part = min(rows, 8192)
             logits = torch.empty(part, len(relations.labels), device="cuda").uniform_(-4, 2)
             with torch.no_grad():
-                seconds = timed(lambda: work(logits)) * rows / part
+                seconds = timed(partial(work, logits)) * rows / part
             print(f"{name:24} {rows:7} {seconds * 1e3:9.3f} {rows / seconds / 1e6:9.3f}")
     try:
         import pgmax  # noqa: F401
     except ImportError:
         print("lbp, PGMax: not installed")
+
+
+def step(
+    network: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+    images: torch.Tensor,
+    half: bool,
+    objective: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    targets: torch.Tensor,
+) -> None:
+    """A step of training."""
+    optimiser.zero_grad(set_to_none=True)
+    with torch.autocast("cuda", torch.bfloat16, enabled=half):
+        logits = network(images)
+    objective(logits.float(), targets).backward()
+    optimiser.step()
 
 
 def training(path: str) -> None:
@@ -170,15 +197,9 @@ def training(path: str) -> None:
         targets = torch.full((256, labels), -1, dtype=torch.int8, device="cuda")
         targets.scatter_(1, chosen.unsqueeze(1), 1)
 
-        def step(objective):
-            optimiser.zero_grad(set_to_none=True)
-            with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
-                logits = network(images)
-            objective(logits.float()).backward()
-            optimiser.step()
-
-        plain = timed(lambda: step(lambda logits: torch.nn.functional.cross_entropy(logits, chosen)), 2.0)
-        with_relations = timed(lambda: step(lambda logits: loss(logits, targets)), 2.0)
+        parts = (network, optimiser, images, precision == "bfloat16")
+        plain = timed(partial(step, *parts, torch.nn.functional.cross_entropy, chosen), 2.0)
+        with_relations = timed(partial(step, *parts, loss, targets), 2.0)
         print(
             f"training step, ResNet-18, 256 images, {precision}: cross-entropy {plain * 1e3:.2f} ms, "
             f"relations {with_relations * 1e3:.2f} ms ({100 * (with_relations / plain - 1):+.1f} %)"

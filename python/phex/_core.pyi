@@ -301,6 +301,7 @@ class CudaEngine:
     ) -> None:
         """Puts a task on a stream."""
 
+@final
 class Engine:
     def __new__(
         cls,

@@ -1,10 +1,11 @@
-"""Relation layers and losses on tensors of a GPU: the answers of the processor, no copies, streams and graphs."""
+"""Relation layers and losses on tensors of a GPU: answers, no copies, streams and graphs."""
 
 import warnings
 
 import numpy as np
-import phex
 import pytest
+
+import phex
 
 torch = pytest.importorskip("torch")
 from phex.torch import RelationLayer, RelationLoss  # noqa: E402
@@ -23,12 +24,14 @@ def graph(one_of: bool = False, hard: bool = False) -> phex.Graph:
     return builder.build()
 
 
-def batch(rows: int, labels: int, dtype: torch.dtype, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+def batch(
+    rows: int, labels: int, dtype: torch.dtype, seed: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(rows, labels, generator=generator, dtype=dtype)
     known = torch.randint(-1, 2, (rows, labels), generator=generator)
     known = torch.where(torch.rand(rows, labels, generator=generator) < 0.7, -1, known)
-    # Of the species at most one is known to be on and none to be off, so that nothing contradicts a one-of group.
+    # Of the species one at most is known to be on and none to be off: no one-of group is contradicted.
     known[:, 1:4] = -1
     known[::3, 2] = 1
     return logits, known
@@ -74,7 +77,8 @@ def test_rows_without_an_answer_are_nan_and_leave_the_others_alone():
     evidence = torch.full((3, len(layer.labels)), -1, dtype=torch.int8, device="cuda")
     evidence[2, 0], evidence[2, 1] = 0, 1  # A dog that is no animal.
     found = layer(logits, evidence).cpu().numpy()
-    assert np.isfinite(found[0]).all() and np.isnan(found[1]).all() and np.isnan(found[2]).all()
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1:]).all()
 
 
 def test_current_stream_and_cuda_graph():
@@ -122,4 +126,5 @@ def test_engines_without_a_kernel_are_copied_with_a_warning():
     module = RelationLoss(graph(), method="junction")
     logits, known = batch(4, len(module.labels), torch.float32)
     value = module(logits.cuda(), known.cuda())
-    assert value.is_cuda and torch.isfinite(value)
+    assert value.is_cuda
+    assert torch.isfinite(value)

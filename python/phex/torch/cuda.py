@@ -1,9 +1,9 @@
-"""Tensors on a GPU: engines that run there, on the current stream, with nothing copied and nothing waited for.
+"""Tensors on a GPU: engines that run there, on the current stream, without copies and without waiting.
 
-Outputs and working memory are tensors, so PyTorch's allocator, streams and CUDA graphs know of them. Because nothing
-waits, no row can raise: a logit that is not finite and evidence that contradicts hard relations make NaN (a joint loss:
-infinity), and a gradient of 0. Kernels are compiled when a number of rows is first seen; capture a CUDA graph after
-one call with the same shape.
+Outputs and working memory are tensors, so PyTorch's allocator, streams and CUDA graphs know of them.
+Because nothing waits, no row can raise: a logit that is not finite and evidence that contradicts hard
+relations make NaN (a joint loss: infinity), and a gradient of 0. Kernels are compiled when a number of
+rows is first seen; capture a CUDA graph after one call with the same shape.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from phex.errors import EngineError
 __all__ = ["covariance", "engine_of", "loss", "marginals"]
 
 _lock = threading.Lock()
-#: The engine on each device, or None where it has no kernel, by the identity of the engine, which it keeps alive.
+#: The engine on each device, or None where it has no kernel, by the identity of the engine, which it
+#: keeps alive.
 _engines: OrderedDict[tuple[int, int], tuple[Engine, CudaEngine | None]] = OrderedDict()
 #: Engines that are kept on devices.
 _KEPT = 16
 
 
 def engine_of(engine: Engine, tensor: Tensor) -> CudaEngine | None:
-    """The engine on the device of a tensor; None where it has no kernel, and tensors have to be copied."""
+    """The engine on the device of a tensor; None where it has no kernel: tensors are copied then."""
     if tensor.device.type != "cuda":
         return None
     ordinal = tensor.device.index if tensor.device.index is not None else torch.cuda.current_device()

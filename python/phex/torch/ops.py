@@ -39,7 +39,8 @@ def _array(tensor: Tensor) -> Any:
     if tensor.device.type != "cpu" and not _warned:
         _warned = True
         warnings.warn(
-            f"no engine on {tensor.device.type} takes these relations: its tensors are copied to the processor and back",
+            f"no engine on {tensor.device.type} takes these relations: its tensors are copied to the "
+            "processor and back",
             stacklevel=2,
         )
     return tensor.detach().cpu().contiguous().numpy()
@@ -254,8 +255,8 @@ def relation_loss(
     compiled = find(relations)
     device = _on_device(compiled, strengths, logits)
     if device is not None and (loss == "joint" or device.exact):
-        losses, by_logits = cuda.loss(device, logits, known, weights, loss)
-        return losses.sum() if total else losses, by_logits, logits.new_empty(0)
+        there, by_logits = cuda.loss(device, logits, known, weights, loss)
+        return there.sum() if total else there, by_logits, logits.new_empty(0)
     scores, evidence = _rows(logits), _rows(known)
     _check_scores(scores, compiled)
     weight = None if weights is None else _array(weights.to(torch.float64)).reshape(-1)
