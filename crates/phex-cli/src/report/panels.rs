@@ -15,6 +15,9 @@ const HEIGHT: f64 = 240.0;
 const BELOW: f64 = 48.0;
 /// Panels of one line of the figure.
 const MOST: usize = 4;
+/// The mean width of a bold character, and the height of a line.
+const CHARACTER: f64 = 7.0;
+const LINE: f64 = 16.0;
 /// A number of hundredths.
 const PERCENT: f64 = 100.0;
 
@@ -25,18 +28,37 @@ pub(crate) fn figure_svg(figure: &Figure) -> String {
     let width = LEFT + columns as f64 * (PANEL + BETWEEN) - BETWEEN + 16.0;
     let width = width.max(620.0);
     let each = HEIGHT + BELOW + 46.0;
-    let height = TOP + lines as f64 * each - 40.0;
+    let title = wrapped(&figure.title, (width / CHARACTER) as usize);
+    let head = LINE * title.len().saturating_sub(1) as f64;
+    let height = TOP + head + lines as f64 * each - 40.0;
     let about =
         "Curves by strength u of the relations, with standard errors; levels do not depend on u.";
     let mut chart = Chart::new(width, height, &figure.title, about);
-    chart.text("name", 12.0, 22.0, &figure.title);
-    chart.legend(12.0, width - 12.0, 46.0, &legend(figure));
+    for (at, line) in title.iter().enumerate() {
+        chart.text("name", 12.0, 22.0 + LINE * at as f64, line);
+    }
+    chart.legend(12.0, width - 12.0, 46.0 + head, &legend(figure));
     for (at, panel) in figure.panels.iter().enumerate() {
         let left = LEFT + (at % MOST) as f64 * (PANEL + BETWEEN);
-        let top = TOP + (at / MOST) as f64 * each;
+        let top = TOP + head + (at / MOST) as f64 * each;
         draw(&mut chart, figure, panel, left, top);
     }
     chart.standalone()
+}
+
+/// A text in lines of at most so many characters, cut between words.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn style(series: &FigureSeries) -> Option<Series> {
