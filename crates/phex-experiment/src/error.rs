@@ -1,6 +1,6 @@
 //! The errors of this crate.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]
@@ -74,4 +74,9 @@ pub enum Error {
         /// What it said.
         message: String,
     },
+}
+
+/// The text of a file.
+pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }

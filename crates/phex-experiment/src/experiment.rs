@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::error::read_text;
 use crate::inference::{self, InferenceSettings};
 use crate::relabelled::{self, RelabelledSettings};
 use crate::speed::{self, SpeedSettings};
@@ -63,10 +64,12 @@ impl Experiment {
             );
             return Err(Error::Specification { name: String::from(name), message });
         }
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::File { path: path.to_owned(), source })?;
+        let text = read_text(path)?;
         let stem = path.file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
-        Experiment::parse(&stem, &text, quick)
+        // What is wrong is told of the file, not of the name that it gives the experiment.
+        let mut experiment = Experiment::parse(name, &text, quick)?;
+        experiment.name = stem.into_owned();
+        Ok(experiment)
     }
 
     /// The experiment of a text of TOML.
@@ -76,7 +79,7 @@ impl Experiment {
     pub fn parse(name: &str, text: &str, quick: bool) -> Result<Experiment, Error> {
         let wrong = |error: toml::de::Error| Error::Specification {
             name: String::from(name),
-            message: error.to_string(),
+            message: String::from(error.to_string().trim()),
         };
         let mut table: toml::Table = text.parse().map_err(wrong)?;
         if let Some(toml::Value::Table(changes)) = table.remove("quick")

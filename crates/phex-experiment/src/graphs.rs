@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use phex::graph::{ExclusionRule, GraphBuilder, LabelId, RelationGraph};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::error::{Error, read_text};
 use crate::relabelled::{Data, DataName};
 use crate::zero_shot;
 
@@ -54,7 +54,7 @@ impl GraphName {
 
     pub(crate) fn load(self, folder: &Path) -> Result<RelationGraph, Error> {
         match self {
-            GraphName::Generated => Ok(Data::load(DataName::Generated, folder)?.graph),
+            GraphName::Generated => Ok(Data::load(DataName::Generated, folder, false)?.1.graph),
             GraphName::Cifar100 => crate::relabelled::cifar_graph(&folder.join("cifar100")),
             GraphName::TinyImagenet => hierarchy(&folder.join("tiny_imagenet/hierarchy_edges.tsv")),
             GraphName::Awa => zero_shot::hard_graph(zero_shot::DataName::Awa, folder),
@@ -70,8 +70,7 @@ impl GraphName {
 /// A table of parents and children; labels exclude each other unless they have a common descendant, and one
 /// leaf is on.
 pub(crate) fn hierarchy(path: &Path) -> Result<RelationGraph, Error> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Error::File { path: path.to_owned(), source })?;
+    let text = read_text(path)?;
     let mut builder = GraphBuilder::new();
     for (number, line) in text.lines().enumerate() {
         match line.split_once('\t') {

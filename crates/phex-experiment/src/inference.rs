@@ -207,14 +207,7 @@ fn training_table(
     quick: bool,
     runner: &Runner<'_>,
 ) -> Result<(Table, FigurePanel), Error> {
-    let mut name = training.data;
-    if let Err(path) = Data::is_there(name, folder) {
-        if !quick {
-            return Err(Error::NoData { path });
-        }
-        name = DataName::Generated;
-    }
-    let data = Data::load(name, folder)?;
+    let (name, data) = Data::load(training.data, folder, quick)?;
     let ways = [Inference::Exact, Inference::Lbp];
     let mut jobs = Vec::new();
     for inference in ways {
@@ -224,7 +217,7 @@ fn training_table(
     }
     let work = |job: &TrainingJob, stop: &AtomicBool| ask(job, &data, stop);
     let title = training.title();
-    let answers = runner.run(&title, &jobs, work)?;
+    let answers = runner.run(title.as_str(), &jobs, work)?;
     let mut table = Table::new(
         &format!("{title}: test top-1, %, and the error of LBP on the logits of test rows"),
         &[

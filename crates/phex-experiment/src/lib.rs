@@ -22,5 +22,5 @@ pub use error::Error;
 pub use experiment::Experiment;
 pub use journal::Journal;
 pub use outcome::{Figure, FigurePanel, FigureSeries, Line, Outcome, Table};
-pub use runner::{Runner, Unwatched, Watch};
+pub use runner::{Part, Runner, Unwatched, Watch};
 pub use statistics::{Comparison, Summary};

@@ -23,6 +23,21 @@ pub trait Watch: Sync {
     fn run(&self, _description: &str, _seconds: f64) {}
 }
 
+/// Some jobs of an experiment.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Whether its jobs run one after another, because they are timed.
+    pub alone: bool,
+}
+
+impl<'a> From<&'a str> for Part<'a> {
+    fn from(name: &'a str) -> Part<'a> {
+        Part { name, alone: false }
+    }
+}
+
 /// Watches nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
@@ -61,9 +76,9 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// The first error of a job; [`Error::Interrupted`] when it was stopped.
-    pub fn run<J, A>(
+    pub fn run<'p, J, A>(
         &self,
-        part: &str,
+        part: impl Into<Part<'p>>,
         jobs: &[J],
         work: impl Fn(&J, &AtomicBool) -> Result<A, Error> + Sync,
     ) -> Result<Vec<A>, Error>
@@ -71,37 +86,8 @@ impl<'a> Runner<'a> {
         J: Serialize + Sync,
         A: Serialize + DeserializeOwned + Send,
     {
-        self.run_beside(self.threads, part, jobs, work)
-    }
-
-    /// The same one job after another: what is timed runs alone.
-    ///
-    /// # Errors
-    /// As [`Runner::run`].
-    pub fn run_alone<J, A>(
-        &self,
-        part: &str,
-        jobs: &[J],
-        work: impl Fn(&J, &AtomicBool) -> Result<A, Error> + Sync,
-    ) -> Result<Vec<A>, Error>
-    where
-        J: Serialize + Sync,
-        A: Serialize + DeserializeOwned + Send,
-    {
-        self.run_beside(1, part, jobs, work)
-    }
-
-    fn run_beside<J, A>(
-        &self,
-        threads: usize,
-        part: &str,
-        jobs: &[J],
-        work: impl Fn(&J, &AtomicBool) -> Result<A, Error> + Sync,
-    ) -> Result<Vec<A>, Error>
-    where
-        J: Serialize + Sync,
-        A: Serialize + DeserializeOwned + Send,
-    {
+        let Part { name, alone } = part.into();
+        let threads = if alone { 1 } else { self.threads };
         let describe = |job: &J| {
             serde_json::to_value(job).map_err(|error| Error::Broken { message: error.to_string() })
         };
@@ -117,7 +103,7 @@ impl<'a> Runner<'a> {
             keys.iter().map(known).collect()
         };
         let open: Vec<usize> = (0..jobs.len()).filter(|&at| answers[at].is_none()).collect();
-        self.watch.part(part, jobs.len(), jobs.len() - open.len());
+        self.watch.part(name, jobs.len(), jobs.len() - open.len());
         let next = AtomicUsize::new(0);
         // One job that fails ends the others too.
         let failed = AtomicBool::new(false);

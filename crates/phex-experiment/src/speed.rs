@@ -18,7 +18,7 @@ use crate::graphs::{GraphName, classes};
 use crate::outcome::{Outcome, Table};
 use crate::random::Random;
 use crate::relabelled::Inference;
-use crate::{Error, Runner};
+use crate::{Error, Part, Runner};
 
 /// The settings of the file.
 #[derive(Debug, Clone, Deserialize)]
@@ -102,7 +102,7 @@ pub(crate) fn run(
         })
         .collect();
     let work = |job: &Job, _: &AtomicBool| measure(job, &job.graph.load(folder)?);
-    let answers = runner.run_alone("measurements", &jobs, work)?;
+    let answers = runner.run(Part { name: "measurements", alone: true }, &jobs, work)?;
     let mut table = Table::new(
         "One thread, singles: microseconds a row",
         &[

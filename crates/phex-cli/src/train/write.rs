@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use phex::infer::Plan;
 use phex::metrics::Evaluation;
 use phex_io::{ModelCard, write_bundle};
-use phex_train::{Config, Metric, ObjectiveConfig};
+use phex_train::{Config, Metric, ObjectiveConfig, RowChoice};
 use serde::Serialize;
 
 use super::{Job, Place, Trained};
@@ -70,6 +70,14 @@ pub(crate) fn write(
             "no exact engine takes the graph within the budget: losses and probabilities are those \
              of `{}`, which is approximate",
             plan.method
+        ));
+    }
+    if let Some(first) =
+        job.config.stages.first().filter(|stage| stage.rows == RowChoice::MostSpecific)
+    {
+        notes.push(format!(
+            "the first {} epochs were on the rows that know a leaf alone (--warm-up 0 leaves them out)",
+            first.epochs
         ));
     }
     notes.extend(evaluation.as_ref().and_then(pages::one_sided));

@@ -8,7 +8,7 @@ use phex_io::{
 };
 
 use super::settings::{DataName, Relations};
-use crate::Error;
+use crate::error::{Error, read_text};
 use crate::graphs::{finish, hierarchy};
 use crate::random::Random;
 
@@ -39,23 +39,24 @@ pub(crate) struct Sample {
 }
 
 impl Data {
-    /// Reads a data set of a folder.
-    pub(crate) fn load(name: DataName, folder: &Path) -> Result<Data, Error> {
-        match name {
-            DataName::Cifar100 => cifar(&folder.join("cifar100")),
-            DataName::TinyImagenet => tiny_imagenet(&folder.join("tiny_imagenet")),
-            DataName::Generated => generated(),
-        }
-    }
-
-    /// Whether a data set is in a folder.
-    pub(crate) fn is_there(name: DataName, folder: &Path) -> Result<(), PathBuf> {
-        let path = match name {
-            DataName::Cifar100 => folder.join("cifar100"),
-            DataName::TinyImagenet => folder.join("tiny_imagenet"),
-            DataName::Generated => return Ok(()),
+    /// Reads a data set of a folder; a miniature whose data are not there takes generated ones. With the name
+    /// of what it is.
+    pub(crate) fn load(
+        name: DataName,
+        folder: &Path,
+        quick: bool,
+    ) -> Result<(DataName, Data), Error> {
+        let (inside, read): (_, fn(&Path) -> Result<Data, Error>) = match name {
+            DataName::Cifar100 => ("cifar100", cifar),
+            DataName::TinyImagenet => ("tiny_imagenet", tiny_imagenet),
+            DataName::Generated => return Ok((name, generated()?)),
         };
-        if path.is_dir() { Ok(()) } else { Err(path) }
+        let path = folder.join(inside);
+        match path.is_dir() {
+            true => Ok((name, read(&path)?)),
+            false if quick => Ok((DataName::Generated, generated()?)),
+            false => Err(Error::NoData { path }),
+        }
     }
 
     /// Training rows of which a part is relabelled to a parent of their leaf, of several one at random.
@@ -151,10 +152,6 @@ impl Rows {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
-}
-
 /// Features as npy, and beside them the numbers of their leaves.
 fn read_rows(
     features: &Path,
@@ -196,6 +193,11 @@ fn cifar_labels(folder: &Path) -> Result<(RelationGraph, Vec<String>), Error> {
         names.push(String::from(fine));
         // A class and a superclass may have the same name.
         builder.hierarchy(&format!("{coarse}*"), fine, None);
+    }
+    if names.is_empty() {
+        let message =
+            String::from("no line has a fine id, a fine name, a coarse id and a coarse name");
+        return Err(Error::WrongData { path: list, message });
     }
     Ok((finish(builder)?, names))
 }

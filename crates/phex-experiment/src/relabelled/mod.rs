@@ -34,15 +34,9 @@ pub(crate) fn run(
     quick: bool,
     runner: &Runner<'_>,
 ) -> Result<Outcome, Error> {
-    let mut settings = settings.clone();
-    if let Err(path) = Data::is_there(settings.data, folder) {
-        if !quick {
-            return Err(Error::NoData { path });
-        }
-        settings.data = DataName::Generated;
-    }
     settings.check()?;
-    let data = Data::load(settings.data, folder)?;
+    let (name, data) = Data::load(settings.data, folder, quick)?;
+    let settings = RelabelledSettings { data: name, ..settings.clone() };
     let cells = settings.cells();
     let trial = |cell: &Cell, learning_rate: f64, seed: u64| Job {
         learning_rate,

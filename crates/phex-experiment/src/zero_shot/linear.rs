@@ -4,9 +4,10 @@
 //! [`StepRule::Normed`], `w ← w − η m / r` with m the mean of gradients and r² the mean of their mean squares
 //! over all weights: gradient descent whose step does not depend on the scale of the loss, so that soft and
 //! hard relations share a grid of step sizes. Steps of the bias are √inputs times as large, as if it were the
-//! weight of a feature as long as all others together. Batches come in an order that follows from the seed. The loss is the caller's: it turns logits into slopes. A run is looked
-//! at after several numbers of epochs, so that its length is tuned without training again. O(rows · inputs ·
-//! outputs) an epoch.
+//! weight of a feature as long as all others together. Batches come in an order that follows from the seed.
+//! The loss is the caller's: it turns logits into slopes. A run is looked at after several numbers of epochs,
+//! so that its length is tuned without training again: with that, the steps of the bias and outputs that are
+//! fixed at zero it is not a head of `phex-train`. O(rows · inputs · outputs) an epoch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -117,7 +117,7 @@ fn run_fold(
         }
     }
     let part = format!("fold {} of {}", fold.index + 1, settings.folds);
-    let found = runner.run(&format!("{part}: validation"), &jobs, work)?;
+    let found = runner.run(format!("{part}: validation").as_str(), &jobs, work)?;
     let mut found = found.chunks(settings.validations);
     let mut chosen = Vec::new();
     for methods in &trials {
@@ -136,7 +136,7 @@ fn run_fold(
     }
     let jobs: Vec<Job> =
         chosen.iter().map(|(method, _)| Job::new(settings, fold, None, method.clone())).collect();
-    let tests: Vec<Found> = runner.run(&format!("{part}: test"), &jobs, work)?;
+    let tests: Vec<Found> = runner.run(format!("{part}: test").as_str(), &jobs, work)?;
     let results = chosen.into_iter().zip(tests).map(|((chosen, validation), found)| Tested {
         chosen,
         validation,

@@ -6,7 +6,7 @@ use phex_io::{DatasetOptions, Features, read_dataset};
 
 use super::data::{Data, Predicates};
 use super::settings::DataName;
-use crate::Error;
+use crate::error::{Error, read_text};
 
 /// Reads a data set from its folder in `folder`, or generates it.
 ///
@@ -71,13 +71,9 @@ pub(super) fn wrong(path: &Path, message: String) -> Error {
     Error::WrongData { path: path.to_owned(), message }
 }
 
-pub(super) fn text(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
-}
-
 /// A name a line, after a number where there is one.
 fn names(path: &Path) -> Result<Vec<String>, Error> {
-    let text = text(path)?;
+    let text = read_text(path)?;
     let name = |line: &str| {
         let rest = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
         let numbered =
@@ -89,7 +85,7 @@ fn names(path: &Path) -> Result<Vec<String>, Error> {
 
 /// Numbers between spaces, a class a line.
 fn matrix(path: &Path, (rows, columns): (usize, usize)) -> Result<Vec<f64>, Error> {
-    let text = text(path)?;
+    let text = read_text(path)?;
     let mut values = Vec::with_capacity(rows * columns);
     for (line, cells) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let before = values.len();

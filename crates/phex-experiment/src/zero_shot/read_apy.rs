@@ -5,8 +5,8 @@ use std::path::Path;
 use phex_io::Features;
 
 use super::data::{Data, Predicates};
-use super::read::{text, wrong};
-use crate::Error;
+use super::read::wrong;
+use crate::error::{Error, read_text};
 
 /// Pascal's objects first, then Yahoo's.
 const FILES: [&str; 3] = ["apascal_train.txt", "apascal_test.txt", "ayahoo_test.txt"];
@@ -16,7 +16,7 @@ const BEFORE: usize = 6;
 
 pub(super) fn read(folder: &Path) -> Result<Data, Error> {
     let list = |name: &str| -> Result<Vec<String>, Error> {
-        let text = text(&folder.join(name))?;
+        let text = read_text(&folder.join(name))?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         Ok(lines.map(String::from).collect())
     };
@@ -25,7 +25,7 @@ pub(super) fn read(folder: &Path) -> Result<Data, Error> {
     let mut official = Vec::new();
     for file in FILES {
         let path = folder.join(file);
-        for (line, object) in text(&path)?.lines().enumerate() {
+        for (line, object) in read_text(&path)?.lines().enumerate() {
             let place = |message: String| wrong(&path, format!("line {}: {message}", line + 1));
             let fields: Vec<&str> = object.split_whitespace().collect();
             if fields.len() != BEFORE + attributes.len() {

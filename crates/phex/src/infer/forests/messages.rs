@@ -250,7 +250,7 @@ fn iterate<T: Elementary, const L: usize, const CLAMPED: bool>(
         let belief = messages.belief(graph, label);
         beliefs[label] = belief;
         for &edge in graph.above.of(label) {
-            send_up::<T, L, CLAMPED>(messages, graph, edge as usize, belief, active);
+            send::<T, L, CLAMPED, true>(messages, graph, edge as usize, belief, active);
         }
     }
     for at in 0..graph.order.len() {
@@ -259,14 +259,14 @@ fn iterate<T: Elementary, const L: usize, const CLAMPED: bool>(
             let edge = edge as usize;
             let Edge { child, part, .. } = graph.edges[edge];
             let weight = T::from_f64(part);
-            let by = send_down::<T, L, CLAMPED>(messages, graph, edge, beliefs[label], active);
+            let by = send::<T, L, CLAMPED, false>(messages, graph, edge, beliefs[label], active);
             beliefs[child as usize] += by.map(|by| weight * by);
             if part < 1.0 {
                 // What the child hears bears on what it says, by the part 1 − ρ. Were all children
                 // told before one of them answers, their answers would add up and the parent would
                 // swing.
                 let belief = beliefs[child as usize];
-                let by = send_up::<T, L, CLAMPED>(messages, graph, edge, belief, active);
+                let by = send::<T, L, CLAMPED, true>(messages, graph, edge, belief, active);
                 beliefs[label] += by.map(|by| weight * by);
             }
         }
@@ -302,9 +302,10 @@ fn share_out<T: Elementary, const L: usize, const CLAMPED: bool>(
     change
 }
 
-/// The message of a child with this belief to its parent; answers by how much it changed.
+/// The message of one end of an edge with this belief to the other, from the child up or from the parent
+/// down; answers by how much it changed.
 #[inline(always)]
-fn send_up<T: Elementary, const L: usize, const CLAMPED: bool>(
+fn send<T: Elementary, const L: usize, const CLAMPED: bool, const UP: bool>(
     messages: &mut Messages<T, L>,
     graph: &Graph,
     at: usize,
@@ -312,55 +313,32 @@ fn send_up<T: Elementary, const L: usize, const CLAMPED: bool>(
     active: &[bool; L],
 ) -> Lanes<T, L> {
     let edge = &graph.edges[at];
+    let Messages { on, off, up, down, .. } = messages;
     let (parent, child) = (edge.parent as usize, edge.child as usize);
-    let step = T::from_f64(edge.step);
-    let mut sent = upwards(edge, belief - messages.down[at]);
+    // A soft edge passes its whole cost on from a child that is on, and from a parent that is off.
+    let (from, to, certain, is_certain) = if UP {
+        (child, parent, finite(edge.cost), &on[child])
+    } else {
+        (parent, child, -finite(edge.cost), &off[parent])
+    };
+    let (sent, heard) = if UP { (up, down) } else { (down, up) };
+    let cavity = belief - heard[at];
+    let mut change = if UP { upwards(edge, cavity) } else { downwards(edge, cavity) };
+    let (step, certain) = (T::from_f64(edge.step), T::from_f64(certain));
     for lane in 0..L {
-        let mut new = sent.0[lane];
+        let mut new = change.0[lane];
         if CLAMPED {
-            // A soft edge passes its whole cost on from a child that is on.
-            let certain = T::from_f64(finite(edge.cost));
-            let free = T::ONE - messages.on[child].0[lane] - messages.off[child].0[lane];
-            let hears = T::ONE - messages.on[parent].0[lane] - messages.off[parent].0[lane];
-            new = hears * (free * new + messages.on[child].0[lane] * certain);
+            let free = T::ONE - on[from].0[lane] - off[from].0[lane];
+            let hears = T::ONE - on[to].0[lane] - off[to].0[lane];
+            new = hears * (free * new + is_certain.0[lane] * certain);
         }
-        let old = messages.up[at].0[lane];
+        let old = sent[at].0[lane];
         new = step * new + (T::ONE - step) * old;
         new = if active[lane] { new } else { old };
-        messages.up[at].0[lane] = new;
-        sent.0[lane] = new - old;
+        sent[at].0[lane] = new;
+        change.0[lane] = new - old;
     }
-    sent
-}
-
-/// The message of a parent with this belief to its child; answers by how much it changed.
-#[inline(always)]
-fn send_down<T: Elementary, const L: usize, const CLAMPED: bool>(
-    messages: &mut Messages<T, L>,
-    graph: &Graph,
-    at: usize,
-    belief: Lanes<T, L>,
-    active: &[bool; L],
-) -> Lanes<T, L> {
-    let edge = &graph.edges[at];
-    let (parent, child) = (edge.parent as usize, edge.child as usize);
-    let step = T::from_f64(edge.step);
-    let mut sent = downwards(edge, belief - messages.up[at]);
-    for lane in 0..L {
-        let mut new = sent.0[lane];
-        if CLAMPED {
-            let certain = T::from_f64(-finite(edge.cost));
-            let free = T::ONE - messages.on[parent].0[lane] - messages.off[parent].0[lane];
-            let hears = T::ONE - messages.on[child].0[lane] - messages.off[child].0[lane];
-            new = hears * (free * new + messages.off[parent].0[lane] * certain);
-        }
-        let old = messages.down[at].0[lane];
-        new = step * new + (T::ONE - step) * old;
-        new = if active[lane] { new } else { old };
-        messages.down[at].0[lane] = new;
-        sent.0[lane] = new - old;
-    }
-    sent
+    change
 }
 
 /// A hard edge sends nothing to a label that hears: what it would say is evidence already.
