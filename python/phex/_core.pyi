@@ -381,6 +381,7 @@ class Head:
         config: str,
         weights: Float64 | None = None,
         on_epoch: Callable[[str], object] | None = None,
+        warm_up: bool = False,
     ) -> Head: ...
     @staticmethod
     def _restore(config: str, graph: Graph, tensors: dict[str, Float32]) -> Head: ...

@@ -7,6 +7,7 @@ import pickle
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import animals
 import numpy as np
@@ -234,6 +235,21 @@ def test_settings_reach_the_trainer() -> None:
     assert all("validation_loss" in record for record in classifier.history_)
     with pytest.raises(ValueError, match="averag"):
         RelationClassifier(settings={"optimiser": {"averag": 0.9}}).fit(X, y)
+
+
+def test_rows_that_know_a_leaf_go_first_where_some_do() -> None:
+    X, y = animals.rows(100, 12)
+    coarse = np.where(np.arange(100) % 5 == 0, y, "animal")
+
+    def stages(y: np.ndarray, **parameters: Any) -> list[tuple[str, int]]:
+        classifier = RelationClassifier(animals.graph(), epochs=2, random_state=0, **parameters)
+        config = json.loads(classifier.fit(X, y).head_.config)
+        return [(stage["rows"], stage["epochs"]) for stage in config["stages"]]
+
+    assert stages(coarse) == [("most-specific", 5), ("all", 2)]
+    assert stages(coarse, warm_up=0) == stages(y) == [("all", 2)]
+    given = {"stages": [{"name": "alone", "epochs": 3}]}
+    assert stages(coarse, settings=given) == [("all", 3)]
 
 
 def test_missing_features_stand_at_their_mean() -> None:

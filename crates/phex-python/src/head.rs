@@ -107,8 +107,10 @@ impl Head {
     /// Trains on features (float32) and what is known of labels (int8), by a configuration in JSON.
     ///
     /// `on_epoch` is called with the record of each epoch in JSON; what it returns, if true, stops.
+    /// `warm_up` puts the stage before all others that the rows ask for.
     #[staticmethod]
-    #[pyo3(signature = (graph, features, known, config, weights=None, on_epoch=None))]
+    #[pyo3(signature = (graph, features, known, config, weights=None, on_epoch=None, warm_up=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn train<'py>(
         py: Python<'py>,
         graph: &Graph,
@@ -117,6 +119,7 @@ impl Head {
         config: &str,
         weights: Option<PyReadonlyArray1<'py, f64>>,
         on_epoch: Option<Py<PyAny>>,
+        warm_up: bool,
     ) -> Result<Head, Failure> {
         let config: Config = serde_json::from_str(config).map_err(|error| written(&error))?;
         let features = self::features(features, None)?;
@@ -128,6 +131,7 @@ impl Head {
             Watch { callback: on_epoch, looked: Instant::now(), stopped: false, raised: None };
         let trained = detached(py, || {
             let examples = Examples::new(&features, &targets, &graph.0)?;
+            let config = if warm_up { config.with_warm_up(&examples, &graph.0) } else { config };
             let mut trainer = Trainer::new(config, &graph.0, &Options::default(), examples, None)?;
             if let Some(weights) = &weights {
                 trainer.weigh(weights)?;

@@ -255,7 +255,7 @@ pub enum RowChoice {
     /// All.
     #[default]
     All,
-    /// Those of which a leaf of the hierarchy is known to be on.
+    /// Those of which a leaf of the hierarchy is known to be on, or all leaves are known.
     MostSpecific,
 }
 

@@ -108,15 +108,17 @@ impl<'a> Examples<'a> {
         Ok(chosen)
     }
 
-    /// Whether a leaf of the hierarchy is known to be on, of each row.
+    /// Whether a leaf of the hierarchy is known to be on, or every leaf is known, of each row.
     fn know_a_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
         let mut is_leaf = vec![false; graph.len()];
         graph.leaves().for_each(|leaf| is_leaf[leaf.index()] = true);
-        let has_leaf = |row: usize| {
-            let mut listed = self.targets.row(row).listed.iter();
-            listed.any(|entry| entry.on && is_leaf[entry.label as usize])
+        let leaves = is_leaf.iter().filter(|leaf| **leaf).count();
+        let knows = |row: usize| {
+            let row = self.targets.row(row);
+            let listed = || row.listed.iter().filter(|entry| is_leaf[entry.label as usize]);
+            row.others_off || listed().any(|entry| entry.on) || listed().count() == leaves
         };
-        (0..self.rows()).map(has_leaf).collect()
+        (0..self.rows()).map(knows).collect()
     }
 
     /// How often to go over the rows that know a leaf for as many steps as one pass over all rows takes;

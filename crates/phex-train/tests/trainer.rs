@@ -312,3 +312,28 @@ fn fine_tuning_starts_from_the_weights_of_a_trained_head() {
     let error = trainer(0.01, &[6]).start_from(&first.head).unwrap_err().to_string();
     assert!(error.contains("weights cannot start one of"), "{error}");
 }
+
+#[test]
+fn a_warm_up_is_for_rows_of_which_some_leave_leaves_open() {
+    let graph = graph(Strength::Hard);
+    let (features, coarse) = rows(&graph, 100, 0.75, 2);
+    let stages = |targets: &Targets| {
+        let examples = Examples::new(&features, targets, &graph).unwrap();
+        Config::default().with_warm_up(&examples, &graph).stages.len()
+    };
+    assert_eq!(stages(&coarse), 2);
+    let (_, fine) = rows(&graph, 100, 0.0, 2);
+    assert_eq!(stages(&fine), 1);
+    // The same coarse labels, with all others known to be off: nothing is open.
+    let mut whole = Targets::new(graph.len());
+    (0..coarse.rows()).for_each(|row| whole.push(coarse.row(row).listed, true));
+    assert_eq!(stages(&whole), 1);
+    let mut listed = Targets::new(graph.len());
+    for row in 0..whole.rows() {
+        let mut values = vec![0; graph.len()];
+        whole.fill(row, &mut values);
+        let target = |(label, value): (usize, &i8)| Target { label: label as u32, on: *value > 0 };
+        listed.push(&values.iter().enumerate().map(target).collect::<Vec<_>>(), false);
+    }
+    assert_eq!(stages(&listed), 1);
+}

@@ -84,7 +84,9 @@ class RelationClassifier(RelationAnswers):
             `w=2`, or `scale=2` on the costs given. None: as in the graph.
         learn_strengths: Whether soft strengths are learned: None, `scale` (one factor), `kind` (one for
             hierarchy, one for exclusion) or `relation` (each).
-        warm_up: Epochs that go first, on the rows of which a leaf is known.
+        warm_up: Epochs that go first, on the rows of which a leaf is known. `auto`: as many as one pass
+            over all rows takes, where at least ten rows know a leaf and not all do; otherwise coarse
+            rows commit leaves at random before fine rows can speak.
         validation_fraction: The part of the rows that is held out to choose the epoch that is kept.
         metric: What chooses it: `loss`, `accuracy` or `au-prc`.
         patience: Training ends when so many epochs did not improve it; 0 never.
@@ -154,7 +156,7 @@ class RelationClassifier(RelationAnswers):
         batch_size: int | str = "auto",
         strength: Any = None,
         learn_strengths: str | None = None,
-        warm_up: int = 0,
+        warm_up: int | str = "auto",
         validation_fraction: float = 0.0,
         metric: str = "loss",
         patience: int = 0,
@@ -239,7 +241,15 @@ class RelationClassifier(RelationAnswers):
             weights = weights / weights.mean()
         config = configuration(self.get_params(deep=False), len(features), names, int(seed))
         try:
-            return Head.train(targets.graph, features, known, json.dumps(config), weights, self._watch())
+            return Head.train(
+                targets.graph,
+                features,
+                known,
+                json.dumps(config),
+                weights,
+                self._watch(),
+                warm_up=self.warm_up == "auto" and "stages" not in (self.settings or {}),
+            )
         except PhexError as error:
             if weights is not None and len(features) < len(targets.known):
                 error.add_note("rows are counted without those of weight 0")

@@ -67,7 +67,7 @@ def configuration(
     strength = "given" if parameters["strength"] is None else str(parameters["strength"])
     stage = {"name": "train", "strength": strength, "epochs": int(parameters["epochs"])}
     stages = [stage]
-    if parameters["warm_up"]:
+    if parameters["warm_up"] not in (0, "auto"):
         first = {"name": "warm-up", "rows": "most-specific", "epochs": int(parameters["warm_up"])}
         stages = [{**stage, **first}, stage]
     tie = parameters["learn_strengths"]
