@@ -41,6 +41,11 @@ impl States {
         let logic = model.hard_logic().map_err(Unfit::Shape)?;
         let (mut start, mut on) = (vec![0u32], Vec::new());
         let most = (budget.operations / 4.0).min(budget.bytes / 8.0).min(f64::from(u32::MAX));
+        // Listing them until they are too many could take long, for each is looked for among all labels.
+        let free = logic.free_leaves();
+        if free as f64 > most.log2() {
+            return Err(Unfit::Budget { needs: format!("more than 2^{free} legal states") });
+        }
         for state in logic.legal_states() {
             on.extend(state.iter().map(|id| id.0));
             start.push(on.len() as u32);

@@ -1,7 +1,7 @@
 //! Closure, counting and enumeration against the brute-force oracle.
 
 use phex::graph::closure::Logic;
-use phex::graph::{Exclusion, FindingKind, LabelId, RelationGraph};
+use phex::graph::{Exclusion, FindingKind, GraphBuilder, LabelId, RelationGraph, Strength};
 use phex::testkit::{Oracle, RandomGraph, Strengths};
 use proptest::prelude::*;
 
@@ -225,4 +225,29 @@ fn a_group_of_many_labels_stays_a_group() {
     assert_eq!(sparse.exclusions().len(), 1);
     assert_eq!(sparse.exclusions().iter().map(Exclusion::pairs).sum::<u64>(), 5000 * 4999 / 2);
     assert_eq!(Logic::hard(&sparse).count_states().unwrap(), 5002u32.into());
+}
+
+#[test]
+fn free_leaves_bound_the_number_of_states_from_below() {
+    use phex::infer::{Engine, Method, Options};
+    use phex::model::Model;
+    // Sixty free leaves below one label beside a one-of group: too many to list, and said at once.
+    let mut builder = GraphBuilder::new();
+    for at in 0..60 {
+        builder.hierarchy("above", &format!("leaf{at}"), None);
+    }
+    builder.one_of("kind", ["x", "y"], None);
+    let graph = builder.build().unwrap();
+    let options = Options { method: Method::States, ..Options::default() };
+    let refused = Engine::compile(Model::new(&graph).unwrap(), &options).unwrap_err().to_string();
+    assert!(refused.contains("more than 2^60 legal states"), "{refused}");
+    // Relations without a cost tie nothing.
+    let mut builder = GraphBuilder::new();
+    for at in 0..60 {
+        builder.exclusion("x", &format!("leaf{at}"), Some(Strength::W(0.0)));
+    }
+    builder.one_of("kind", ["x", "y"], None);
+    let graph = builder.build().unwrap();
+    let refused = Engine::compile(Model::new(&graph).unwrap(), &options).unwrap_err().to_string();
+    assert!(refused.contains("more than 2^60 legal states"), "{refused}");
 }

@@ -128,6 +128,21 @@ impl Logic {
         &self.groups
     }
 
+    /// How many leaves are free: neither they nor labels above them are in an exclusive set or a one-of
+    /// group. With all that is above them on, each is on or off at will: if there is a legal state at
+    /// all, there are 2 to this power at least. O(labels and relations).
+    pub(crate) fn free_leaves(&self) -> usize {
+        let mut tied = vec![false; self.len()];
+        let mut free = 0;
+        for &label in self.topology.order() {
+            let at = label.index();
+            let above = self.topology.parents(label).iter().any(|parent| tied[parent.index()]);
+            tied[at] = above || !self.sets_of[at].is_empty() || self.group_of[at].is_some();
+            free += usize::from(!tied[at] && self.topology.children(label).is_empty());
+        }
+        free
+    }
+
     pub(super) fn ids(&self) -> impl Iterator<Item = LabelId> + Clone + use<> {
         (0..self.len()).map(LabelId::from)
     }
