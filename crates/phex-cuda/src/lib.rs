@@ -26,6 +26,7 @@
 //! ```
 
 mod buffer;
+mod cache;
 mod device;
 mod engine;
 mod error;
