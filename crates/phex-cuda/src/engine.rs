@@ -7,7 +7,7 @@ use phex::infer::{Engine, Method};
 
 use crate::Error;
 use crate::device::{Device, Stream, failed};
-use crate::family::Family;
+use crate::family::{BlockRows, Family};
 use crate::lbp::{Lbp, RawAnswers};
 use crate::rows::{Carver, DeviceRows, Precision, RawRows};
 use crate::states::States;
@@ -44,9 +44,23 @@ impl CudaEngine {
     /// [`Error::Unsupported`] when there is no kernel for its method or options, saying why;
     /// [`Error::OutOfMemory`].
     pub fn new(device: &Device, engine: &Engine) -> Result<CudaEngine, Error> {
+        CudaEngine::with_block_rows(device, engine, BlockRows::from_environment())
+    }
+
+    /// As [`CudaEngine::new`], with a word on how `family` spreads rows over the device.
+    ///
+    /// # Errors
+    /// As for [`CudaEngine::new`].
+    pub fn with_block_rows(
+        device: &Device,
+        engine: &Engine,
+        block_rows: BlockRows,
+    ) -> Result<CudaEngine, Error> {
         let method = engine.plan().method;
         let kernel = match engine.compiled() {
-            Compiled::Family(forest) => Kernel::Family(Box::new(Family::new(device, &forest)?)),
+            Compiled::Family(forest) => {
+                Kernel::Family(Box::new(Family::new(device, &forest, block_rows)?))
+            }
             Compiled::Messages(messages) => {
                 let options = &engine.options().messages;
                 Kernel::Lbp(Box::new(Lbp::new(device, messages.network, options)?))

@@ -43,6 +43,7 @@ pub use buffer::Buffer as Memory;
 pub use device::{Device, Stream};
 pub use engine::CudaEngine;
 pub use error::Error;
+pub use family::BlockRows;
 pub use gradients::{Covariance, Training};
 pub use host_gradients::Gradients;
 pub use rows::{DeviceNumber, DeviceRows, Precision, Status};
