@@ -6,6 +6,7 @@ use phex::infer::compiled::Compiled;
 use phex::infer::{Engine, Method};
 
 use crate::Error;
+use crate::blocks::Blocks;
 use crate::device::{Device, Stream, failed};
 use crate::family::{BlockRows, Family};
 use crate::lbp::{Lbp, RawAnswers};
@@ -15,6 +16,7 @@ use crate::states::States;
 /// The kernels behind an engine.
 #[derive(Debug)]
 pub(crate) enum Kernel {
+    Blocks(Box<Blocks>),
     Family(Box<Family>),
     Lbp(Box<Lbp>),
     States(States),
@@ -61,6 +63,10 @@ impl CudaEngine {
             Compiled::Family(forest) => {
                 Kernel::Family(Box::new(Family::new(device, &forest, block_rows)?))
             }
+            Compiled::Joined(joined) => {
+                let options = &engine.options().messages;
+                Kernel::Blocks(Box::new(Blocks::new(device, &joined, options, block_rows)?))
+            }
             Compiled::Messages(messages) => {
                 let options = &engine.options().messages;
                 Kernel::Lbp(Box::new(Lbp::new(device, messages.network, options)?))
@@ -69,7 +75,7 @@ impl CudaEngine {
             Compiled::Other => {
                 let why = match method {
                     Method::Family => "a cap leaves counts out",
-                    _ => "it has no CUDA kernel; family, lbp and states have",
+                    _ => "it has no CUDA kernel; family, blocks, lbp and states have",
                 };
                 return Err(Error::Unsupported { method, why: why.to_owned() });
             }
@@ -102,6 +108,7 @@ impl CudaEngine {
     pub fn prepare(&self, rows: usize, precision: Precision) -> Result<Vec<(i32, i32)>, Error> {
         let device = &self.device;
         let functions = match &*self.kernel {
+            Kernel::Blocks(blocks) => blocks.prepare(device, rows, precision)?,
             Kernel::Family(family) => family.prepare(device, rows, precision)?,
             Kernel::Lbp(lbp) => vec![lbp.prepare(device, rows, precision)?],
             Kernel::States(states) => vec![states.prepare(device, precision)?],
@@ -117,6 +124,7 @@ impl CudaEngine {
             converged: carver.take(4 * rows),
         };
         let scratch = carver.take(match &*self.kernel {
+            Kernel::Blocks(blocks) => blocks.workspace(rows),
             Kernel::Family(family) => family.workspace(rows, precision),
             Kernel::Lbp(lbp) => lbp.workspace(rows, precision),
             Kernel::States(states) => states.workspace(rows, precision),
@@ -170,6 +178,9 @@ impl CudaEngine {
         // SAFETY: by the caller's word.
         unsafe {
             match &*self.kernel {
+                Kernel::Blocks(blocks) => {
+                    blocks.enqueue(device, rows, precision, places.answers, places.scratch, stream)
+                }
                 Kernel::Family(family) => {
                     if family.lists(rows.rows as usize, precision) {
                         cudarc::driver::result::memset_d8_async(places.again, 0, 4, stream.raw())

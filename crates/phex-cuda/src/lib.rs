@@ -1,8 +1,8 @@
 //! CUDA engines of phex: inference and training on rows that live on the GPU.
 //!
 //! [`Device`] opens a GPU, loading the driver and NVRTC only then: a program with this crate builds and runs
-//! where there is neither. [`CudaEngine`] brings a compiled [`phex::infer::Engine`] (`family`, `lbp` or
-//! `states`) to it. [`CudaEngine::run`] answers rows of the processor; [`CudaEngine::infer`] and its
+//! where there is neither. [`CudaEngine`] brings a compiled [`phex::infer::Engine`] (`family`, `blocks`,
+//! `lbp` or `states`) to it. [`CudaEngine::run`] answers rows of the processor; [`CudaEngine::infer`] and its
 //! siblings take addresses and a stream, for rows that are on the device already.
 //!
 //! ```
@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod blocks;
 mod buffer;
 mod cache;
 mod device;

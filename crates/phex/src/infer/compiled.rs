@@ -4,6 +4,7 @@
 //! one version to the next.
 
 use super::block::{Block, Number};
+pub use super::blocks::Residual;
 pub use super::family::layers::Move;
 pub use super::family::plan::{Kind, Node, Plan, Step, Unit};
 use super::network::Implied;
@@ -14,6 +15,8 @@ pub use super::network::{Cardinality, Link, Network, PairFactor, Part, Table};
 pub enum Compiled<'a> {
     /// Inside–outside with counters: `family` without an effective cap.
     Family(Forest<'a>),
+    /// A forest joined by messages: `blocks`.
+    Joined(Joined<'a>),
     /// Messages on a factor graph: `lbp`.
     Messages(Messages<'a>),
     /// A list of legal states: `states`.
@@ -33,6 +36,24 @@ pub struct Forest<'a> {
     pub shifted: &'a [Vec<usize>],
     /// What is added to log Z.
     pub constant: f64,
+}
+
+/// A forest, and messages on the pairs of labels that it leaves out.
+#[derive(Debug, Clone, Copy)]
+pub struct Joined<'a> {
+    /// The forest.
+    pub forest: Forest<'a>,
+    /// The pairs.
+    pub residual: &'a [Residual],
+    pub(crate) network: &'a Network,
+    pub(crate) implied: &'a Implied,
+}
+
+impl Joined<'_> {
+    /// Whether arc consistency leaves a row a state that agrees with its evidence.
+    pub fn is_possible<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
+        self.implied.is_possible(self.network, block, row)
+    }
 }
 
 /// A factor graph on which messages pass.
