@@ -38,7 +38,7 @@ constexpr size_t GUARD = 256;
 std::map<uint64_t, size_t> allocations;
 size_t used = 0;
 
-size_t memory_size() { return size_t(setting("EMULATOR_MEMORY", 8L << 30)); }
+size_t memory_size() { return size_t(setting("EMULATOR_MEMORY", 2L << 30)); }
 
 struct Program {
     std::string text, name, log;
