@@ -330,13 +330,14 @@ __device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memor
         if (parts == 1 || memory.lane / 8 == part) inside_unit<0>(f, own, u, cells, row);
         if (parts > 1) __syncwarp();
     }
+#elif GROUPS > 1
+    // The round has eight lanes here at a time, if any: see `visit_level`. Few labels are not near.
+    Memory own = memory;
+    own.stride = memory.mode == BY_EIGHT ? 8 : LANES;
+    if (memory.mode == NEAR) inside_unit<LANES>(f, memory, u, memory.near, row);
+    else inside_unit<0>(f, own, u, memory.mode == BY_EIGHT ? eighth : memory.far, row);
 #else
-    if (GROUPS > 1) {
-        // The round has eight lanes here at a time, if any: see `visit_level`.
-        if (memory.mode == NEAR) inside_unit<LANES>(f, memory, u, memory.near, row);
-        else if (memory.mode == BY_EIGHT) inside_unit<8>(f, memory, u, eighth, row);
-        else inside_unit<LANES>(f, memory, u, memory.far, row);
-    } else if (u.needs <= memory.lines) inside_unit<LANES>(f, memory, u, memory.near, row);
+    if (u.needs <= memory.lines) inside_unit<LANES>(f, memory, u, memory.near, row);
     else if (u.needs <= 4 * memory.lines) {
         for (int part = 0; part < 4; part++) {
             if (memory.lane / 8 == part) inside_unit<8>(f, memory, u, eighth, row);

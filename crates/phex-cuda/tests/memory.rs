@@ -11,7 +11,7 @@ fn take_all_but(device: &Device, left: usize) -> Vec<Memory> {
     let mut taken = Vec::new();
     let mut piece = 1usize << 40;
     while piece >= 1 << 12 {
-        let (free, _) = device.memory().unwrap();
+        let (free, _) = device.memory().expect("a device that answers");
         match free.checked_sub(left).filter(|&spare| spare >= piece) {
             Some(_) => match Memory::new(device, piece) {
                 Ok(memory) => taken.push(memory),
