@@ -11,6 +11,7 @@ use crate::device::{Device, Stream, failed};
 use crate::family::{BlockRows, Family};
 use crate::lbp::{Lbp, RawAnswers};
 use crate::rows::{Carver, DeviceRows, Precision, RawRows};
+use crate::star::Star;
 use crate::states::States;
 
 /// The kernels behind an engine.
@@ -19,6 +20,7 @@ pub(crate) enum Kernel {
     Blocks(Box<Blocks>),
     Family(Box<Family>),
     Lbp(Box<Lbp>),
+    Star(Star),
     States(States),
 }
 
@@ -71,11 +73,12 @@ impl CudaEngine {
                 let options = &engine.options().messages;
                 Kernel::Lbp(Box::new(Lbp::new(device, messages.network, options)?))
             }
+            Compiled::Classes(view) => Kernel::Star(Star::new(device, &view)?),
             Compiled::States(list) => Kernel::States(States::new(device, &list)?),
             Compiled::Other => {
                 let why = match method {
                     Method::Family => "a cap leaves counts out",
-                    _ => "it has no CUDA kernel; family, blocks, lbp and states have",
+                    _ => "it has no CUDA kernel; family, blocks, star, lbp and states have",
                 };
                 return Err(Error::Unsupported { method, why: why.to_owned() });
             }
@@ -111,6 +114,7 @@ impl CudaEngine {
             Kernel::Blocks(blocks) => blocks.prepare(device, rows, precision)?,
             Kernel::Family(family) => family.prepare(device, rows, precision)?,
             Kernel::Lbp(lbp) => vec![lbp.prepare(device, rows, precision)?],
+            Kernel::Star(star) => vec![star.prepare(device, precision)?],
             Kernel::States(states) => vec![states.prepare(device, precision)?],
         };
         Ok(functions.iter().map(|function| (function.registers, function.spilled)).collect())
@@ -127,6 +131,7 @@ impl CudaEngine {
             Kernel::Blocks(blocks) => blocks.workspace(rows),
             Kernel::Family(family) => family.workspace(rows, precision),
             Kernel::Lbp(lbp) => lbp.workspace(rows, precision),
+            Kernel::Star(star) => star.workspace(rows, precision),
             Kernel::States(states) => states.workspace(rows, precision),
         });
         Places { again, answers, scratch }
@@ -191,6 +196,7 @@ impl CudaEngine {
                 Kernel::Lbp(lbp) => {
                     lbp.enqueue(device, rows, precision, places.answers, places.scratch, stream)
                 }
+                Kernel::Star(star) => star.enqueue(device, rows, precision, places.scratch, stream),
                 Kernel::States(states) => {
                     states.enqueue(device, rows, precision, places.scratch, stream)
                 }

@@ -2,7 +2,7 @@
 //!
 //! [`Device`] opens a GPU, loading the driver and NVRTC only then: a program with this crate builds and runs
 //! where there is neither. [`CudaEngine`] brings a compiled [`phex::infer::Engine`] (`family`, `blocks`,
-//! `lbp` or `states`) to it. [`CudaEngine::run`] answers rows of the processor; [`CudaEngine::infer`] and its
+//! `star`, `lbp` or `states`) to it. [`CudaEngine::run`] answers rows of the processor; [`CudaEngine::infer`] and its
 //! siblings take addresses and a stream, for rows that are on the device already.
 //!
 //! ```
@@ -38,6 +38,7 @@ mod host_gradients;
 mod lbp;
 mod program;
 mod rows;
+mod star;
 mod states;
 
 pub use buffer::Buffer as Memory;

@@ -266,3 +266,48 @@ fn narrow_blocks_take_families_of_any_size() {
         }
     }
 }
+
+/// Classes with attributes: few kinds of cells and many, hard and soft, and more cells than shared memory holds.
+#[test]
+fn star_agrees() {
+    let Some(device) = device() else { return };
+    for (seed, classes, attributes, kinds) in
+        [(1, 5, 7, 1.0), (2, 40, 33, 3.0), (3, 20, 50, 1000.0), (4, 7, 9000, 2.0)]
+    {
+        let mut random = Random::new(seed);
+        let mut builder = GraphBuilder::new();
+        let names: Vec<String> = (0..classes).map(|class| format!("c{class}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for attribute in 0..attributes {
+            let attribute = format!("a{attribute}");
+            builder.label(&attribute);
+            for class in &names {
+                let kind = (random.next() * kinds).floor() / kinds;
+                let soft = random.next() >= 0.1;
+                let strength = soft.then_some(Strength::U(0.1 + 0.8 * kind));
+                match random.next() {
+                    x if x < 0.3 => {
+                        builder.hierarchy(&attribute, class, strength);
+                    }
+                    x if x < 0.6 => {
+                        builder.exclusion(class, &attribute, strength);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        builder.one_of("class", names.iter().copied(), None);
+        let model = Model::new(&builder.build().unwrap()).unwrap();
+        let mut rows = Rows::new(model.len(), 7, 2.0, seed);
+        // Most rows are possible: of the classes nothing is known but in the last rows.
+        let known = rows.evidence.iter_mut().enumerate();
+        known
+            .filter(|(at, _)| at % 3 > 0 || attributes > 100)
+            .for_each(|(_, entry)| *entry = Evidence::Unknown);
+        rows.evidence[0] = Evidence::Off;
+        let options = Options { method: Method::Star, ..Options::default() };
+        let engine = engine(&model, &options).unwrap();
+        let context = format!("star of {classes} x {attributes}");
+        assert!(both_types(&device, &engine, &rows, 1.0, &context));
+    }
+}

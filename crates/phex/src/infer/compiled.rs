@@ -9,6 +9,7 @@ pub use super::family::layers::Move;
 pub use super::family::plan::{Kind, Node, Plan, Step, Unit};
 use super::network::Implied;
 pub use super::network::{Cardinality, Link, Network, PairFactor, Part, Table};
+use crate::graph::LabelId;
 
 /// What an engine was compiled to.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,8 @@ pub enum Compiled<'a> {
     Joined(Joined<'a>),
     /// Messages on a factor graph: `lbp`.
     Messages(Messages<'a>),
+    /// One one-of group of classes and their attributes: `star`.
+    Classes(Classes<'a>),
     /// A list of legal states: `states`.
     States(StateList<'a>),
     /// Anything else has no view.
@@ -69,6 +72,25 @@ impl Messages<'_> {
     pub fn is_possible<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
         self.implied.is_possible(self.network, block, row)
     }
+}
+
+/// Classes, of which one is on, and attributes that are independent given the class.
+#[derive(Debug, Clone, Copy)]
+pub struct Classes<'a> {
+    /// The classes.
+    pub classes: &'a [LabelId],
+    /// The attributes.
+    pub attributes: &'a [LabelId],
+    /// What a class costs by itself.
+    pub own: &'a [f64],
+    /// What an attribute costs off and on, for each kind of cell; never infinite both.
+    pub kinds: &'a [[f64; 2]],
+    /// The kind of each cell, class after class.
+    pub kind_of: &'a [u32],
+    /// A fixed addition to each score.
+    pub bias: &'a [f64],
+    /// What is added to log Z.
+    pub constant: f64,
 }
 
 /// The legal states of a hard model.
