@@ -9,7 +9,7 @@ PYTHON_STAMP := .venv-test/stamp
 PYTHON_NEEDS := python/tests/requirements.txt
 PYTHON_CODE := conftest.py python docs bench/python examples/python
 
-.PHONY: test fmt clippy doc deny unit python docs wheel demo bench bench-python peers peers-check schema clean
+.PHONY: cuda-emulated test fmt clippy doc deny unit python docs wheel demo bench bench-python peers peers-check schema clean
 
 test: fmt clippy doc unit deny python docs
 
@@ -48,6 +48,12 @@ docs: $(PYTHON_STAMP)
 # A wheel for any Linux of this processor with Python 3.11 or newer, in dist/.
 wheel: $(PYTHON_STAMP)
 	$(PYTHON_BIN)/maturin build --release --locked --out dist
+
+# The CUDA kernels on the processor, by an emulated driver: answers and faults, not speed. Needs a C++ compiler.
+cuda-emulated:
+	crates/phex-cuda/emulator/build.sh target/emulator
+	LD_LIBRARY_PATH="$(abspath target/emulator)" PHEX_CUDA_CACHE="$(abspath target/emulator/kernels)" \
+	    $(CARGO) test --release --locked -p phex-cuda --test behaviour --test memory
 
 # Licences, sources and bans; installs the tool once, into target/.
 deny: $(DENY)

@@ -128,3 +128,12 @@ def test_engines_without_a_kernel_are_copied_with_a_warning():
     value = module(logits.cuda(), known.cuda())
     assert value.is_cuda
     assert torch.isfinite(value)
+
+
+def test_targets_on_the_processor_are_refused_before_anything_runs():
+    module = RelationLoss(graph(), method="family")
+    logits, known = batch(4, len(module.labels), torch.float32)
+    with pytest.raises(phex.InputError, match="move them there"):
+        module(logits.cuda(), known)
+    # The device still answers.
+    assert torch.isfinite(module(logits.cuda(), known.cuda()))

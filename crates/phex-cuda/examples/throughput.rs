@@ -1,8 +1,9 @@
 //! Rows a second of the engines on the first GPU, on the 1860 labels of ILSVRC2012.
 //!
-//! `throughput EDGES.tsv [ROWS...]`: a table of parents and children with a header. Prints, for each engine and
-//! batch, the time of a pass on rows that are on the device, rows a second, and the largest error of a marginal
-//! against doubles on the processor.
+//! `throughput EDGES.tsv [ROWS...] [NAMES...]`: a table of parents and children with a header; numbers of rows; parts of
+//! the names of engines, for those alone. Prints, for each engine and batch, the time of a pass on rows that are on the
+//! device, rows a second, and the largest error of a marginal against doubles on the processor. How `family` spreads rows
+//! over blocks is `PHEX_CUDA_BLOCK_ROWS` (`auto`, or a number).
 
 use std::time::Instant;
 
@@ -58,6 +59,11 @@ fn measure(
     options: &Options,
     sizes: &[usize],
 ) -> Result<(), Failure> {
+    let names: Vec<String> =
+        std::env::args().skip(2).filter(|word| word.parse::<usize>().is_err()).collect();
+    if !names.is_empty() && !names.iter().any(|part| name.contains(part.as_str())) {
+        return Ok(());
+    }
     let engine = Engine::compile(model, options)?;
     let gpu = match CudaEngine::new(device, &engine) {
         Ok(gpu) => gpu,
@@ -130,7 +136,7 @@ fn measure(
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("give the table of edges")?;
-    let sizes: Vec<usize> = arguments.map(|size| size.parse()).collect::<Result<_, _>>()?;
+    let sizes: Vec<usize> = arguments.filter_map(|size| size.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1, 256, 4096, 16384, 65536] } else { sizes };
     let edges = std::fs::read_to_string(path)?;
     let device = Device::open(0)?;
@@ -150,6 +156,12 @@ fn main() -> Result<(), Failure> {
         &family,
         &sizes,
     )?;
+    let mut joined = Options { method: Method::Blocks, ..Options::default() };
+    joined.messages.tolerance = 0.0;
+    joined.messages.iterations = 20;
+    joined.sampling.check = 0;
+    let dag = model(&edges, false, false, siblings, 0.1)?;
+    measure(&device, "blocks, DAG, siblings", dag, &joined, &sizes)?;
     let pairs = GroupForm::Pairs;
     let count = GroupForm::Cardinality;
     measure(

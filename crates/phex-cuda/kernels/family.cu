@@ -4,11 +4,15 @@
 //
 // A block takes 32 rows; its warps share out the labels with children, level after level, with a barrier between levels.
 // Every lane does the same steps on its own row, so nothing diverges, and every access is 32 consecutive numbers.
+// Where rows are few, a block takes BLOCK_ROWS of them, and the lanes of a warp that this leaves over, in GROUPS of
+// BLOCK_ROWS lanes, have other labels of the same level: a round of a warp is then GROUPS labels of about the same size.
 // Messages lie in global memory (a block's own part, mostly in the second-level cache); the cells of a family in shared
 // memory where they fit. They are not kept from the inside to the outside pass but made again, which is cheaper than
 // to write and read them. Cost a row: O(sum of k^2) over families of k, and O(labels) numbers of traffic.
 
 #define LANES 32
+// A power of two up to LANES.
+#define GROUPS (LANES / BLOCK_ROWS)
 
 // 1 / total is taken as 2 - total: the check lets totals pass that make this exact to rounding.
 #ifdef DOUBLE
@@ -57,7 +61,9 @@ template <class T> __device__ __forceinline__ T fetch(const T *table, int at) {
 
 // Starts to bring a record near, without a register to wait in.
 template <class T> __device__ __forceinline__ void bring(const T *record) {
+#ifdef __CUDACC_RTC__
     asm volatile("prefetch.global.L1 [%0];" ::"l"(record));
+#endif
 }
 
 struct Chunk {
@@ -89,22 +95,33 @@ struct Forest {
     const int2 *regions;
     int up_count, down_count;
     int labels, groups, chunk_count, messages, outside, totals, unit_count, root;
-    // Numbers of scratch a block and lane, and those of a warp's own region in global memory.
-    int block_numbers, wide_region;
+    // Numbers a lane of a warp's own region in global memory.
+    int wide_region;
+    // Numbers of scratch a block.
+    u64 block_numbers;
     double constant;
 };
 
-// A block's memory. Index i of an array is at [i * LANES + lane]; pointers are advanced by the lane.
+// A block's memory. Index i of an array is at [i * BLOCK_ROWS + row]; pointers are advanced by the row.
 struct Memory {
     REAL *inside, *outside, *totals, *shares, *scales, *values, *partial;
     double *offsets;
-    // The warp's own: in shared memory, and in global memory for what does not fit.
+    // The warp's own, [i * LANES + lane]: in shared memory, and in global memory for what does not fit.
     REAL *near, *far;
-    int lines, lane;
+    int lines, lane, mode;
+    // Between cells of a lane, where the compiler does not know it.
+    int stride;
 };
 
-#define AT(array, index) (array)[(index) * LANES]
-#define CELL(array, index) (array)[(index) * STRIDE]
+// Where a round's cells lie, if its lanes have several labels: they must not take the memory apart differently.
+#define NEAR 0
+#define BY_EIGHT 1
+#define FAR 2
+
+#define AT(array, index) (array)[(index) * BLOCK_ROWS]
+// Cells of a unit: STRIDE is known to the compiler, or 0.
+#define SPAN (STRIDE ? STRIDE : memory.stride)
+#define CELL(array, index) (array)[(index) * SPAN]
 
 struct Row {
     int exponents;
@@ -120,12 +137,12 @@ __device__ __forceinline__ REAL child_on(const Forest &f, const Unit &u, const S
 template <int STRIDE>
 __device__ __forceinline__ void forward_plain(const Forest &f, const Memory &memory, const Unit &u, REAL *cells,
                                               REAL *scales, int *exponents) {
-    const REAL *turns = f.weights + u.turns, *message = memory.inside + u.first_message * LANES;
+    const REAL *turns = f.weights + u.turns, *message = memory.inside + u.first_message * BLOCK_ROWS;
     int size = u.steps_to - u.steps_from;
     REAL off = AT(message, 0), on = AT(message, 1), scale = 1;
     CELL(cells, 0) = 1;
     const REAL *in = cells;
-    REAL *out = cells + STRIDE;
+    REAL *out = cells + SPAN;
     for (int j = 0; j < size; j++) {
         int next = j + 1 < size ? 2 * (j + 1) : 0;
         REAL next_off = AT(message, next), next_on = AT(message, next + 1);
@@ -143,7 +160,7 @@ __device__ __forceinline__ void forward_plain(const Forest &f, const Memory &mem
         most = larger(most, carry);
         if (j + 1 < size) scale = power_of_two(most, *exponents);
         in = out;
-        out += (j + 2) * STRIDE;
+        out += (j + 2) * SPAN;
         off = next_off;
         on = next_on;
     }
@@ -155,7 +172,7 @@ struct Dual {
 };
 
 __device__ __forceinline__ Dual read_dual(const Memory &memory, int4 child) {
-    const REAL *message = memory.inside + child.z * LANES;
+    const REAL *message = memory.inside + child.z * BLOCK_ROWS;
     bool open = child.w == 2;
     return {AT(message, 0), AT(message, child.w), open ? AT(message, 1) : REAL(0), open ? AT(message, 3) : REAL(0)};
 }
@@ -171,7 +188,7 @@ __device__ __forceinline__ void forward_dual(const Forest &f, const Memory &memo
     CELL(cells, 0) = 1;
     CELL(cells, 1) = 0;
     const REAL *in = cells;
-    REAL *out = cells + 2 * STRIDE;
+    REAL *out = cells + 2 * SPAN;
     for (int j = 0; j < size; j++) {
         Dual next = read_dual(memory, __ldg(f.children + u.steps_from + (j + 1 < size ? j + 1 : 0)));
         CELL(scales, j) = scale;
@@ -194,7 +211,7 @@ __device__ __forceinline__ void forward_dual(const Forest &f, const Memory &memo
         most = larger(most, larger(carry_0, carry_1));
         if (j + 1 < size) scale = power_of_two(most, *exponents);
         in = out;
-        out += 2 * (j + 2) * STRIDE;
+        out += 2 * (j + 2) * SPAN;
         e = next;
     }
 }
@@ -215,10 +232,10 @@ __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, c
         const Step s = fetch(f.steps, at);
         CELL(scales, at - u.steps_from) = scale;
         REAL most = 0;
-        const REAL *message = memory.inside + s.message * LANES;
+        const REAL *message = memory.inside + s.message * BLOCK_ROWS;
         for (int y = 0; y < streams; y++) {
-            const REAL *in = cells + (s.input + y * s.input_layers * s.input_width) * STRIDE;
-            REAL *out = cells + (s.output + y * s.layers * s.width) * STRIDE;
+            const REAL *in = cells + (s.input + y * s.input_layers * s.input_width) * SPAN;
+            REAL *out = cells + (s.output + y * s.layers * s.width) * SPAN;
             if (s.kind == 0) {
                 REAL e0 = AT(message, 0) * scale;
                 REAL e1 = child_on(f, u, s, y, AT(message, 1) * scale);
@@ -237,8 +254,8 @@ __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, c
                 REAL a0 = AT(message, 0) * scale, b0 = AT(message, 1) * scale;
                 REAL a1 = child_on(f, u, s, y, AT(message, 2) * scale);
                 REAL b1 = child_on(f, u, s, y, AT(message, 3) * scale);
-                const REAL *in_1 = in + s.input_width * STRIDE;
-                REAL *out_1 = out + s.width * STRIDE;
+                const REAL *in_1 = in + s.input_width * SPAN;
+                REAL *out_1 = out + s.width * SPAN;
                 REAL carry_0 = 0, carry_1 = 0;
 #pragma unroll 2
                 for (int m = 0; m < s.input_width; m++) {
@@ -262,8 +279,8 @@ __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, c
                     uchar4 move = __ldg(f.moves + way);
                     REAL e0 = AT(message, move.y) * scale;
                     REAL e1 = child_on(f, u, s, y, AT(message, s.child_layers + move.y) * scale);
-                    const REAL *from = in + move.x * s.input_width * STRIDE;
-                    REAL *to = out + move.z * s.width * STRIDE;
+                    const REAL *from = in + move.x * s.input_width * SPAN;
+                    REAL *to = out + move.z * s.width * SPAN;
                     for (int m = 0; m < s.input_width; m++) {
                         REAL x = CELL(from, m);
                         CELL(to, m) += x * e0;
@@ -281,14 +298,14 @@ __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, c
 // those of 8 lanes at a time (STRIDE 8), and where not even these fit, in global memory.
 template <int STRIDE>
 __device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, Row &row) {
-    forward<STRIDE>(f, memory, u, cells, cells + u.cells * STRIDE, &row.exponents);
+    forward<STRIDE>(f, memory, u, cells, cells + u.cells * SPAN, &row.exponents);
     // The last cells are those of the last step.
     int streams = u.shared ? 1 : 2;
-    const REAL *end = cells + (u.cells - streams * u.layers * u.width) * STRIDE;
+    const REAL *end = cells + (u.cells - streams * u.layers * u.width) * SPAN;
     const REAL *falls = f.weights + u.falls;
     for (int layer = 0; layer < u.layers; layer++) {
-        const REAL *low = end + layer * u.width * STRIDE;
-        const REAL *high = u.shared ? low : low + u.layers * u.width * STRIDE;
+        const REAL *low = end + layer * u.width * SPAN;
+        const REAL *high = u.shared ? low : low + u.layers * u.width * SPAN;
         REAL off = 0, on = 0;
         for (int m = 0; m < u.width; m++) {
             REAL cell = CELL(high, m);
@@ -301,12 +318,34 @@ __device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memor
 }
 
 __device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
+    REAL *eighth = memory.near - memory.lane + memory.lane % 8;
+#ifdef DOUBLE
+    // Made once for all of its memories: doubles are for rows that are done again, and the compiler takes its time.
+    int mode = GROUPS > 1 ? memory.mode : u.needs <= memory.lines ? NEAR : u.needs <= 4 * memory.lines ? BY_EIGHT : FAR;
+    int parts = GROUPS == 1 && mode == BY_EIGHT ? 4 : 1;
+    Memory own = memory;
+    own.stride = mode == BY_EIGHT ? 8 : LANES;
+    for (int part = 0; part < parts; part++) {
+        REAL *cells = mode == NEAR ? memory.near : mode == BY_EIGHT ? eighth : memory.far;
+        if (parts == 1 || memory.lane / 8 == part) inside_unit<0>(f, own, u, cells, row);
+        if (parts > 1) __syncwarp();
+    }
+#elif GROUPS > 1
+    // The round has eight lanes here at a time, if any: see `visit_level`. Few labels are not near.
+    Memory own = memory;
+    own.stride = memory.mode == BY_EIGHT ? 8 : LANES;
+    if (memory.mode == NEAR) inside_unit<LANES>(f, memory, u, memory.near, row);
+    else inside_unit<0>(f, own, u, memory.mode == BY_EIGHT ? eighth : memory.far, row);
+#else
     if (u.needs <= memory.lines) inside_unit<LANES>(f, memory, u, memory.near, row);
     else if (u.needs <= 4 * memory.lines) {
-        for (int part = 0; part < 4; part++)
-            if (memory.lane / 8 == part) inside_unit<8>(f, memory, u, memory.near - memory.lane + memory.lane % 8, row);
-        __syncwarp();
+        for (int part = 0; part < 4; part++) {
+            if (memory.lane / 8 == part) inside_unit<8>(f, memory, u, eighth, row);
+            // The next eight take the same memory.
+            __syncwarp();
+        }
     } else inside_unit<LANES>(f, memory, u, memory.far, row);
+#endif
 }
 
 // The product of totals up to a unit, from the product before it.

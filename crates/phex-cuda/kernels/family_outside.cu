@@ -47,12 +47,12 @@ __device__ __forceinline__ void outside_ends(const Forest &f, const Memory &memo
 template <int STRIDE>
 __device__ __forceinline__ void backward_plain(const Forest &f, const Memory &memory, const Unit &u, const REAL *cells,
                                                const REAL *scales, REAL *b, Row &row) {
-    const REAL *turns = f.weights + u.turns, *message = memory.inside + u.first_message * LANES;
+    const REAL *turns = f.weights + u.turns, *message = memory.inside + u.first_message * BLOCK_ROWS;
     int last = u.steps_to - u.steps_from - 1;
     int4 child = __ldg(f.children + u.steps_from + last);
     REAL off_message = AT(message, 2 * last), on_message = AT(message, 2 * last + 1);
     // Child j found cells 0..j: they start behind those of the children before it.
-    const REAL *before = cells + last * (last + 1) / 2 * STRIDE;
+    const REAL *before = cells + last * (last + 1) / 2 * SPAN;
     for (int j = last; j >= 0; j--) {
         int next = j > 0 ? j - 1 : 0;
         int4 next_child = __ldg(f.children + u.steps_from + next);
@@ -78,7 +78,7 @@ __device__ __forceinline__ void backward_plain(const Forest &f, const Memory &me
         if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
         REAL p = high * (1 + (1 - total));
         AT(memory.values, child.x) = p > 1 ? REAL(1) : p;
-        before -= j * STRIDE;
+        before -= j * SPAN;
         child = next_child;
         off_message = next_off;
         on_message = next_on;
@@ -93,8 +93,8 @@ __device__ __forceinline__ void backward_dual(const Forest &f, const Memory &mem
     int last = u.steps_to - u.steps_from - 1;
     int4 child = __ldg(f.children + u.steps_from + last);
     Dual e = read_dual(memory, child);
-    const REAL *before = cells + last * (last + 1) * STRIDE;
-    REAL *b_1 = b + u.width * STRIDE;
+    const REAL *before = cells + last * (last + 1) * SPAN;
+    REAL *b_1 = b + u.width * SPAN;
     for (int j = last; j >= 0; j--) {
         int4 next_child = __ldg(f.children + u.steps_from + (j > 0 ? j - 1 : 0));
         Dual next = read_dual(memory, next_child);
@@ -130,7 +130,7 @@ __device__ __forceinline__ void backward_dual(const Forest &f, const Memory &mem
         if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
         REAL p = high * (1 + (1 - total));
         AT(memory.values, child.x) = p > 1 ? REAL(1) : p;
-        before -= 2 * j * STRIDE;
+        before -= 2 * j * SPAN;
         child = next_child;
         e = next;
     }
@@ -138,10 +138,10 @@ __device__ __forceinline__ void backward_dual(const Forest &f, const Memory &mem
 
 template <int STRIDE>
 __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, Row &row) {
-    REAL *scales = cells + u.cells * STRIDE;
-    REAL *here = scales + (u.steps_to - u.steps_from) * STRIDE;
+    REAL *scales = cells + u.cells * SPAN;
+    REAL *here = scales + (u.steps_to - u.steps_from) * SPAN;
     int stride = u.most_layers * u.width, counted = 0;
-    REAL *next = here + (u.shared ? 1 : 2) * stride * STRIDE;
+    REAL *next = here + (u.shared ? 1 : 2) * stride * SPAN;
     forward<STRIDE>(f, memory, u, cells, scales, &counted);
     outside_ends<STRIDE>(f, memory, u, cells, here, row);
     if (u.plain == 1) return backward_plain<STRIDE>(f, memory, u, cells, scales, here, row);
@@ -152,14 +152,14 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
     for (int at = u.steps_to - 1; at >= u.steps_from; at--) {
         const Step s = fetch(f.steps, at);
         REAL scale = CELL(scales, at - u.steps_from);
-        const REAL *message = memory.inside + s.message * LANES;
+        const REAL *message = memory.inside + s.message * BLOCK_ROWS;
         REAL received[2 * MAX_LAYERS];
 #pragma unroll
         for (int i = 0; i < 2 * MAX_LAYERS; i++) received[i] = 0;
         for (int y = u.shared ? 1 : 0; y < 2; y++) {
             int stream = u.shared ? 0 : y;
-            const REAL *before = cells + (s.input + stream * s.input_layers * s.input_width) * STRIDE;
-            REAL *b = here + stream * stride * STRIDE;
+            const REAL *before = cells + (s.input + stream * s.input_layers * s.input_width) * SPAN;
+            REAL *b = here + stream * stride * SPAN;
             if (s.kind == 0) {
                 REAL e0 = AT(message, 0) * scale;
                 REAL e1 = child_on(f, u, s, y, AT(message, 1) * scale);
@@ -179,8 +179,8 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
                 REAL a0 = AT(message, 0) * scale, c0 = AT(message, 1) * scale;
                 REAL a1 = child_on(f, u, s, y, AT(message, 2) * scale);
                 REAL c1 = child_on(f, u, s, y, AT(message, 3) * scale);
-                const REAL *before_1 = before + s.input_width * STRIDE;
-                REAL *b_1 = b + u.width * STRIDE;
+                const REAL *before_1 = before + s.input_width * SPAN;
+                REAL *b_1 = b + u.width * SPAN;
                 REAL off_0 = 0, off_1 = 0, on_0 = 0, on_1 = 0, now_0 = CELL(b, 0), now_1 = CELL(b_1, 0);
 #pragma unroll 2
                 for (int m = 0; m < s.input_width; m++) {
@@ -202,15 +202,15 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
                 received[3] += child_on(f, u, s, y, on_1 * scale);
 #endif
             } else {
-                REAL *target = next + stream * stride * STRIDE;
+                REAL *target = next + stream * stride * SPAN;
                 for (int m = 0; m < stride; m++) CELL(target, m) = 0;
                 for (int way = s.moves_from; way < s.moves_to; way++) {
                     uchar4 move = __ldg(f.moves + way);
                     REAL e0 = AT(message, move.y) * scale;
                     REAL e1 = child_on(f, u, s, y, AT(message, s.child_layers + move.y) * scale);
-                    const REAL *from = before + move.x * s.input_width * STRIDE;
-                    const REAL *above = b + move.z * u.width * STRIDE;
-                    REAL *to = target + move.x * u.width * STRIDE;
+                    const REAL *from = before + move.x * s.input_width * SPAN;
+                    const REAL *above = b + move.z * u.width * SPAN;
+                    REAL *to = target + move.x * u.width * SPAN;
                     REAL off = 0, on = 0;
                     for (int m = 0; m < s.input_width; m++) {
                         REAL x = CELL(from, m), now = CELL(above, m), turned = CELL(above, m + 1) * __ldg(turns + m);
@@ -247,12 +247,33 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
 }
 
 __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
+    REAL *eighth = memory.near - memory.lane + memory.lane % 8;
+#ifdef DOUBLE
+    // Made once for all of its memories: doubles are for rows that are done again, and the compiler takes its time.
+    int mode = GROUPS > 1 ? memory.mode : u.needs <= memory.lines ? NEAR : u.needs <= 4 * memory.lines ? BY_EIGHT : FAR;
+    int parts = GROUPS == 1 && mode == BY_EIGHT ? 4 : 1;
+    Memory own = memory;
+    own.stride = mode == BY_EIGHT ? 8 : LANES;
+    for (int part = 0; part < parts; part++) {
+        REAL *cells = mode == NEAR ? memory.near : mode == BY_EIGHT ? eighth : memory.far;
+        if (parts == 1 || memory.lane / 8 == part) outside_unit<0>(f, own, u, cells, row);
+        if (parts > 1) __syncwarp();
+    }
+#elif GROUPS > 1
+    // The round has eight lanes here at a time, if any: see `visit_level`. Few labels are not near.
+    Memory own = memory;
+    own.stride = memory.mode == BY_EIGHT ? 8 : LANES;
+    if (memory.mode == NEAR) outside_unit<LANES>(f, memory, u, memory.near, row);
+    else outside_unit<0>(f, own, u, memory.mode == BY_EIGHT ? eighth : memory.far, row);
+#else
     if (u.needs <= memory.lines) outside_unit<LANES>(f, memory, u, memory.near, row);
     else if (u.needs <= 4 * memory.lines) {
-        for (int part = 0; part < 4; part++)
-            if (memory.lane / 8 == part) outside_unit<8>(f, memory, u, memory.near - memory.lane + memory.lane % 8, row);
-        __syncwarp();
+        for (int part = 0; part < 4; part++) {
+            if (memory.lane / 8 == part) outside_unit<8>(f, memory, u, eighth, row);
+            __syncwarp();
+        }
     } else outside_unit<LANES>(f, memory, u, memory.far, row);
+#endif
 }
 
 __device__ __forceinline__ void outside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {

@@ -120,9 +120,13 @@ __device__ __forceinline__ float inverse(float x) { return __frcp_rn(x); }
 __device__ __forceinline__ double inverse(double x) { return 1 / x; }
 // As good to a few last digits, and a single instruction: for messages.
 __device__ __forceinline__ float quick_inverse(float x) {
+#ifdef __CUDACC_RTC__
     float y;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
+#else
+    return 1 / x;
+#endif
 }
 __device__ __forceinline__ double quick_inverse(double x) { return 1 / x; }
 

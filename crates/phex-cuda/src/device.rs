@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cudarc::driver::{DriverError, result, sys};
 
 use crate::Error;
+use crate::cache::Cache;
 use crate::program::{self, Function, Source};
 
 /// An opened GPU. Cheap to clone, safe to share between threads.
@@ -25,6 +26,9 @@ struct Inner {
     stream: sys::CUstream,
     name: String,
     architecture: String,
+    /// The version of NVRTC.
+    compiler: (i32, i32),
+    cache: Cache,
     multiprocessors: usize,
     shared_bytes: usize,
     functions: Mutex<HashMap<String, Function>>,
@@ -80,7 +84,7 @@ impl Device {
         if ordinal >= count {
             return Err(Error::NoDevice { ordinal, count });
         }
-        program::check_versions()?;
+        let compiler = program::check_versions()?;
         let handle = result::device::get(ordinal as i32).map_err(failed("cuDeviceGet"))?;
         // SAFETY: the handle is of this driver; the context is released when the device is dropped.
         let context = unsafe { result::primary_ctx::retain(handle) }
@@ -106,6 +110,8 @@ impl Device {
             stream,
             name: result::device::get_name(handle).map_err(failed("cuDeviceGetName"))?,
             architecture: format!("sm_{major}{minor}"),
+            compiler,
+            cache: Cache::from_environment(),
             multiprocessors: usize::try_from(multiprocessors).unwrap_or(1),
             shared_bytes: usize::try_from(shared).unwrap_or(48 * 1024),
             functions: Mutex::default(),
@@ -156,15 +162,52 @@ impl Device {
         unsafe { result::ctx::set_current(self.0.context) }.map_err(failed("cuCtxSetCurrent"))
     }
 
-    /// A kernel, compiled unless it was before.
+    /// A kernel that this device has loaded before.
+    pub(crate) fn loaded(&self, source: &Source<'_>) -> Option<Function> {
+        let functions = self.0.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        functions.get(&source.key()).copied()
+    }
+
+    /// A kernel, compiled unless it was before: by this program, or by another that kept it on disk.
     pub(crate) fn function(&self, source: &Source<'_>) -> Result<Function, Error> {
-        let key = source.key();
-        let lock = || self.0.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(function) = lock().get(&key) {
-            return Ok(*function);
+        if let Some(function) = self.loaded(source) {
+            return Ok(function);
         }
         self.bind()?;
-        let image = source.compile(&self.0.architecture)?;
+        let text = source.text(&self.0.architecture, self.0.compiler);
+        // What the driver does not take is compiled again.
+        let kept = self.0.cache.read(&text).and_then(|image| self.load(source, &image).ok());
+        let function = match kept {
+            Some(function) => function,
+            None => {
+                let image = source.compile(&self.0.architecture)?;
+                let function = self.load(source, &image)?;
+                self.0.cache.write(&text, &image);
+                function
+            }
+        };
+        let mut functions = self.0.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        functions.insert(source.key(), function);
+        Ok(function)
+    }
+
+    /// Several kernels, those that are missing compiled at the same time.
+    pub(crate) fn functions(&self, sources: &[Source<'_>]) -> Result<Vec<Function>, Error> {
+        let missing = sources.iter().filter(|source| self.loaded(source).is_none()).count();
+        if missing < 2 {
+            return sources.iter().map(|source| self.function(source)).collect();
+        }
+        std::thread::scope(|scope| {
+            let start = |source| scope.spawn(move || self.function(source));
+            let started: Vec<_> = sources.iter().map(start).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Function, Error>>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            started.into_iter().map(join).collect()
+        })
+    }
+
+    fn load(&self, source: &Source<'_>, image: &[u8]) -> Result<Function, Error> {
         // SAFETY: the image is a whole one, by the compiler; modules live as long as the context.
         let module = unsafe { result::module::load_data(image.as_ptr().cast::<c_void>()) }
             .map_err(failed("cuModuleLoadData"))?;
@@ -184,13 +227,11 @@ impl Device {
         // SAFETY: the function was just found.
         unsafe { result::function::set_function_attribute(raw, limit, most) }
             .map_err(failed("cuFuncSetAttribute"))?;
-        let function = Function {
+        Ok(Function {
             raw,
             registers: read(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             spilled: read(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
-        };
-        lock().insert(key, function);
-        Ok(function)
+        })
     }
 }
 

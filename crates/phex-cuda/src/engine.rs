@@ -6,17 +6,21 @@ use phex::infer::compiled::Compiled;
 use phex::infer::{Engine, Method};
 
 use crate::Error;
+use crate::blocks::Blocks;
 use crate::device::{Device, Stream, failed};
-use crate::family::Family;
+use crate::family::{BlockRows, Family};
 use crate::lbp::{Lbp, RawAnswers};
 use crate::rows::{Carver, DeviceRows, Precision, RawRows};
+use crate::star::Star;
 use crate::states::States;
 
 /// The kernels behind an engine.
 #[derive(Debug)]
 pub(crate) enum Kernel {
+    Blocks(Box<Blocks>),
     Family(Box<Family>),
     Lbp(Box<Lbp>),
+    Star(Star),
     States(States),
 }
 
@@ -44,18 +48,37 @@ impl CudaEngine {
     /// [`Error::Unsupported`] when there is no kernel for its method or options, saying why;
     /// [`Error::OutOfMemory`].
     pub fn new(device: &Device, engine: &Engine) -> Result<CudaEngine, Error> {
+        CudaEngine::with_block_rows(device, engine, BlockRows::from_environment())
+    }
+
+    /// As [`CudaEngine::new`], with a word on how `family` spreads rows over the device.
+    ///
+    /// # Errors
+    /// As for [`CudaEngine::new`].
+    pub fn with_block_rows(
+        device: &Device,
+        engine: &Engine,
+        block_rows: BlockRows,
+    ) -> Result<CudaEngine, Error> {
         let method = engine.plan().method;
         let kernel = match engine.compiled() {
-            Compiled::Family(forest) => Kernel::Family(Box::new(Family::new(device, &forest)?)),
+            Compiled::Family(forest) => {
+                Kernel::Family(Box::new(Family::new(device, &forest, block_rows)?))
+            }
+            Compiled::Joined(joined) => {
+                let options = &engine.options().messages;
+                Kernel::Blocks(Box::new(Blocks::new(device, &joined, options, block_rows)?))
+            }
             Compiled::Messages(messages) => {
                 let options = &engine.options().messages;
                 Kernel::Lbp(Box::new(Lbp::new(device, messages.network, options)?))
             }
+            Compiled::Classes(view) => Kernel::Star(Star::new(device, &view)?),
             Compiled::States(list) => Kernel::States(States::new(device, &list)?),
             Compiled::Other => {
                 let why = match method {
                     Method::Family => "a cap leaves counts out",
-                    _ => "it has no CUDA kernel; family, lbp and states have",
+                    _ => "it has no CUDA kernel; family, blocks, star, lbp and states have",
                 };
                 return Err(Error::Unsupported { method, why: why.to_owned() });
             }
@@ -88,8 +111,10 @@ impl CudaEngine {
     pub fn prepare(&self, rows: usize, precision: Precision) -> Result<Vec<(i32, i32)>, Error> {
         let device = &self.device;
         let functions = match &*self.kernel {
+            Kernel::Blocks(blocks) => blocks.prepare(device, rows, precision)?,
             Kernel::Family(family) => family.prepare(device, rows, precision)?,
             Kernel::Lbp(lbp) => vec![lbp.prepare(device, rows, precision)?],
+            Kernel::Star(star) => vec![star.prepare(device, precision)?],
             Kernel::States(states) => vec![states.prepare(device, precision)?],
         };
         Ok(functions.iter().map(|function| (function.registers, function.spilled)).collect())
@@ -103,8 +128,10 @@ impl CudaEngine {
             converged: carver.take(4 * rows),
         };
         let scratch = carver.take(match &*self.kernel {
+            Kernel::Blocks(blocks) => blocks.workspace(rows),
             Kernel::Family(family) => family.workspace(rows, precision),
             Kernel::Lbp(lbp) => lbp.workspace(rows, precision),
+            Kernel::Star(star) => star.workspace(rows, precision),
             Kernel::States(states) => states.workspace(rows, precision),
         });
         Places { again, answers, scratch }
@@ -156,6 +183,9 @@ impl CudaEngine {
         // SAFETY: by the caller's word.
         unsafe {
             match &*self.kernel {
+                Kernel::Blocks(blocks) => {
+                    blocks.enqueue(device, rows, precision, places.answers, places.scratch, stream)
+                }
                 Kernel::Family(family) => {
                     if family.lists(rows.rows as usize, precision) {
                         cudarc::driver::result::memset_d8_async(places.again, 0, 4, stream.raw())
@@ -166,6 +196,7 @@ impl CudaEngine {
                 Kernel::Lbp(lbp) => {
                     lbp.enqueue(device, rows, precision, places.answers, places.scratch, stream)
                 }
+                Kernel::Star(star) => star.enqueue(device, rows, precision, places.scratch, stream),
                 Kernel::States(states) => {
                     states.enqueue(device, rows, precision, places.scratch, stream)
                 }

@@ -105,7 +105,7 @@ impl CudaEngine {
         };
         log_partition.read(stream, &mut raw.log_partition)?;
         status.read(stream, &mut raw.status)?;
-        if matches!(&*self.kernel, Kernel::Lbp(_)) {
+        if self.sends_messages() {
             raw.residual = vec![0.0; rows];
             (raw.iterations, raw.converged) = (vec![0; rows], vec![0; rows]);
             let answers = places.answers;
@@ -114,6 +114,11 @@ impl CudaEngine {
             workspace.read_at(stream, answers.converged, &mut raw.converged)?;
         }
         Ok(raw)
+    }
+
+    /// Whether rows have iterations and a residual.
+    fn sends_messages(&self) -> bool {
+        matches!(&*self.kernel, Kernel::Lbp(_) | Kernel::Blocks(_))
     }
 
     fn evidence<T: DeviceNumber>(&self, block: &Block<'_, T>) -> Option<Vec<i8>> {
@@ -131,7 +136,7 @@ impl CudaEngine {
         raw: Raw,
         posterior: &mut Posterior<T>,
     ) -> Result<(), Error> {
-        let exact = !matches!(&*self.kernel, Kernel::Lbp(_));
+        let exact = !self.sends_messages();
         for (row, &code) in raw.status.iter().enumerate() {
             let usable = |score: &T| score.to_f64().abs() <= 1e30;
             posterior.status.push(match Status::from_code(code) {
@@ -178,6 +183,15 @@ impl CudaEngine {
                 }
             }
             return Ok(());
+        }
+        if let Compiled::Joined(joined) = self.engine.compiled() {
+            // Evidence may contradict the pairs, of which the forest does not know; the processor says so below.
+            for row in 0..block.rows() {
+                let answered = posterior.status[row] == RowStatus::Answered;
+                if answered && !joined.is_possible(block, row) {
+                    posterior.status[row] = RowStatus::Impossible;
+                }
+            }
         }
         let labels = self.labels();
         for row in 0..block.rows() {

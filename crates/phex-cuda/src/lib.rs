@@ -1,8 +1,8 @@
 //! CUDA engines of phex: inference and training on rows that live on the GPU.
 //!
 //! [`Device`] opens a GPU, loading the driver and NVRTC only then: a program with this crate builds and runs
-//! where there is neither. [`CudaEngine`] brings a compiled [`phex::infer::Engine`] (`family`, `lbp` or
-//! `states`) to it. [`CudaEngine::run`] answers rows of the processor; [`CudaEngine::infer`] and its
+//! where there is neither. [`CudaEngine`] brings a compiled [`phex::infer::Engine`] (`family`, `blocks`,
+//! `star`, `lbp` or `states`) to it. [`CudaEngine::run`] answers rows of the processor; [`CudaEngine::infer`] and its
 //! siblings take addresses and a stream, for rows that are on the device already.
 //!
 //! ```
@@ -25,7 +25,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod blocks;
 mod buffer;
+mod cache;
 mod device;
 mod engine;
 mod error;
@@ -36,12 +38,14 @@ mod host_gradients;
 mod lbp;
 mod program;
 mod rows;
+mod star;
 mod states;
 
 pub use buffer::Buffer as Memory;
 pub use device::{Device, Stream};
 pub use engine::CudaEngine;
 pub use error::Error;
+pub use family::BlockRows;
 pub use gradients::{Covariance, Training};
 pub use host_gradients::Gradients;
 pub use rows::{DeviceNumber, DeviceRows, Precision, Status};

@@ -32,8 +32,8 @@ pub(crate) struct Source<'a> {
     pub(crate) defines: Vec<String>,
 }
 
-/// The oldest driver that loads what the compiler writes: that of the same major version.
-pub(crate) fn check_versions() -> Result<(), Error> {
+/// The version of the compiler. The oldest driver that loads what it writes is that of the same major version.
+pub(crate) fn check_versions() -> Result<(i32, i32), Error> {
     // SAFETY: looks for the library, and nothing else.
     if !unsafe { nvrtc::sys::is_culib_present() } {
         return Err(Error::NoCompiler);
@@ -55,12 +55,25 @@ pub(crate) fn check_versions() -> Result<(), Error> {
             library: format!("{major}.{minor}"),
         });
     }
-    Ok(())
+    Ok((major, minor))
 }
 
 impl Source<'_> {
     pub(crate) fn key(&self) -> String {
         format!("{} {}", self.kernel, self.defines.join(" "))
+    }
+
+    /// Everything that the machine code depends on.
+    pub(crate) fn text(&self, architecture: &str, (major, minor): (i32, i32)) -> String {
+        let settings = self.options(architecture).join(" ");
+        format!("{} NVRTC {major}.{minor} {settings}\n{}", self.kernel, self.files.join("\n"))
+    }
+
+    fn options(&self, architecture: &str) -> Vec<String> {
+        let mut options = vec![format!("--gpu-architecture={architecture}")];
+        options.push(String::from("--std=c++17"));
+        options.extend(self.defines.iter().map(|define| format!("-D{define}")));
+        options
     }
 
     /// Machine code for this kind of GPU.
@@ -74,9 +87,7 @@ impl Source<'_> {
         let name = CString::new(format!("{}.cu", self.kernel)).unwrap_or_default();
         let program = nvrtc::result::create_program(&text, Some(&name))
             .map_err(|fault| error(format!("{fault:?}")))?;
-        let mut options = vec![format!("--gpu-architecture={architecture}")];
-        options.push(String::from("--std=c++17"));
-        options.extend(self.defines.iter().map(|define| format!("-D{define}")));
+        let options = self.options(architecture);
         // SAFETY: the program is live until it is destroyed below.
         let outcome = unsafe { nvrtc::result::compile_program(program, &options) };
         let image = match outcome {

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from phex._core import CudaEngine, Engine
-from phex.errors import EngineError
+from phex.errors import EngineError, InputError
 
 __all__ = ["covariance", "engine_of", "loss", "marginals"]
 
@@ -51,8 +51,19 @@ def _rows(tensor: Tensor) -> Tensor:
     return tensor.detach().reshape(-1, tensor.shape[-1]).contiguous()
 
 
+def _beside(tensor: Tensor, logits: Tensor, name: str) -> Tensor:
+    """The tensor, where it is on the device of the logits: on another its address means nothing."""
+    if tensor.device != logits.device:
+        raise InputError(
+            f"the {name} are on `{tensor.device}`, the logits on `{logits.device}`; move them there"
+        )
+    return tensor
+
+
 def _known(known: Tensor | None, like: Tensor) -> Tensor | None:
-    return None if known is None else _rows(known.expand(like.shape))
+    if known is None:
+        return None
+    return _rows(_beside(known, like, "targets or evidence").expand(like.shape))
 
 
 def _address(tensor: Tensor | None) -> int:
@@ -85,7 +96,9 @@ def loss(
 ) -> tuple[Tensor, Tensor]:
     """The weighted loss of each row, and the gradient of their sum by the logits."""
     scores, evidence = _rows(logits), _known(known, logits)
-    weight = None if weights is None else weights.detach().to(scores.dtype).reshape(-1).contiguous()
+    weight = None
+    if weights is not None:
+        weight = _beside(weights, logits, "weights").detach().to(scores.dtype).reshape(-1).contiguous()
     losses = torch.empty(len(scores), dtype=scores.dtype, device=scores.device)
     gradient = torch.empty_like(scores)
     status = torch.empty(len(scores), dtype=torch.int32, device=scores.device)
@@ -97,7 +110,7 @@ def loss(
 def covariance(engine: CudaEngine, logits: Tensor, slopes: Tensor, known: Tensor | None) -> Tensor:
     """From the gradient by the marginals to that by the logits."""
     scores, evidence = _rows(logits), _known(known, logits)
-    slope = _rows(slopes.to(scores.dtype))
+    slope = _rows(_beside(slopes, logits, "slopes").to(scores.dtype))
     gradient = torch.empty_like(scores)
     status = torch.empty(len(scores), dtype=torch.int32, device=scores.device)
     if len(scores):

@@ -56,7 +56,7 @@ pub(crate) struct InferCommand {
     /// Write the standard error of each probability; by gibbs
     #[arg(long, value_name = "FILE")]
     pub(crate) standard_errors: Option<PathBuf>,
-    /// Where engines run; `cuda` takes `family`, `states` and `lbp --schedule flooding`
+    /// Where engines run; `cuda` takes `family`, `states`, `star`, `blocks` and `lbp --schedule flooding`
     #[arg(long, value_name = "DEVICE", default_value = "cpu", env = "PHEX_DEVICE")]
     pub(crate) device: DeviceArgument,
     // Last, for what follows would come under its headings.

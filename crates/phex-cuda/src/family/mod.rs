@@ -4,6 +4,7 @@
 //! doubles, in the same order of the stream and without a word from the host.
 
 mod schedule;
+mod shapes;
 mod tables;
 
 use phex::infer::Method;
@@ -15,6 +16,8 @@ use crate::device::{Device, Stream};
 use crate::program::{Arguments, Function, Shape, Source};
 use crate::rows::{Precision, RawRows};
 use schedule::{Schedule, levels, schedule};
+pub use shapes::BlockRows;
+use shapes::{FORMS, choose};
 use tables::{Chunk, Parent, Step, Weights, parent, steps, weights};
 
 const FILES: [&str; 5] = [
@@ -25,26 +28,20 @@ const FILES: [&str; 5] = [
     include_str!("../../kernels/family_rows.cu"),
 ];
 
-/// Rows of a block: the lanes of a warp.
+/// The lanes of a warp.
 const LANES: usize = 32;
 /// Labels of a tile.
 const TILE: usize = 32;
 /// More layers would not fit the registers.
 const MOST_LAYERS: usize = 4;
 
-/// A kernel's shape and type of arithmetic.
+/// A kernel's form of blocks, by its place in [`FORMS`], and type of arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Variant {
     score: Precision,
     real: Precision,
-    shape: usize,
+    form: usize,
 }
-
-/// Warps of a block, blocks that a multiprocessor is to hold, and the warps that get more of the shared memory, for
-/// larger families, with their parts of it in thousandths: for many rows, and for few, where all warps of a
-/// multiprocessor work on the same ones.
-const SHAPES: [(usize, usize, &[usize]); 2] =
-    [(8, 2, &[370, 157, 157]), (16, 1, &[183, 183, 78, 78, 78])];
 
 /// A forest on the device.
 #[derive(Debug)]
@@ -54,9 +51,10 @@ pub(crate) struct Family {
     double: Weights,
     raw: RawForest,
     layers: usize,
-    /// By type of arithmetic, then by shape.
-    schedules: [[Schedule; 2]; 2],
+    /// By type of arithmetic, then by form of blocks.
+    schedules: [[Schedule; FORMS.len()]; 2],
     multiprocessors: usize,
+    block_rows: BlockRows,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -89,13 +87,17 @@ struct RawForest {
     totals: i32,
     unit_count: i32,
     root: i32,
-    block_numbers: i32,
     wide_region: i32,
+    block_numbers: u64,
     constant: f64,
 }
 
 impl Family {
-    pub(crate) fn new(device: &Device, forest: &Forest<'_>) -> Result<Family, Error> {
+    pub(crate) fn new(
+        device: &Device,
+        forest: &Forest<'_>,
+        block_rows: BlockRows,
+    ) -> Result<Family, Error> {
         let plan = forest.plan;
         let unsupported = |why: String| Error::Unsupported { method: Method::Family, why };
         let layers = plan.nodes.iter().map(|node| node.layers);
@@ -128,8 +130,8 @@ impl Family {
         let (up, down) = levels(plan);
         let counts = (up.len() as i32, down.len() as i32, chunks.len() as i32);
         let schedules = [Precision::Single, Precision::Double].map(|real| {
-            SHAPES.map(|shape| {
-                schedule(&mut tables, plan, shape, real, device.shared_bytes(), [&up, &down])
+            FORMS.map(|form| {
+                schedule(&mut tables, plan, form, real, device.shared_bytes(), [&up, &down])
             })
         });
         let children: Vec<[i32; 4]> = steps.iter().map(|s| [s[0], s[2], s[1], s[3]]).collect();
@@ -169,59 +171,66 @@ impl Family {
             totals: plan.totals as i32,
             unit_count: plan.units.len() as i32,
             root: root as i32,
-            block_numbers: 0,
             wide_region: 0,
+            block_numbers: 0,
             constant: forest.constant,
         };
         let multiprocessors = device.multiprocessors();
-        Ok(Family { tables, single, double, raw, layers, schedules, multiprocessors })
+        Ok(Family { tables, single, double, raw, layers, schedules, multiprocessors, block_rows })
     }
 
     /// The kernels for so many rows of this type, the first and that of rows done again.
     fn variants(&self, rows: usize, score: Precision) -> (Variant, Option<Variant>) {
-        // Few rows: all warps of a multiprocessor work on the same ones.
-        let shape = usize::from(rows.div_ceil(LANES) <= self.multiprocessors);
-        let double = Variant { score, real: Precision::Double, shape: 1 };
+        let form = choose(self.block_rows, rows, self.multiprocessors);
+        let double = Variant { score, real: Precision::Double, form: form.max(1) };
         if score == Precision::Double || self.single.is_none() {
             return (double, None);
         }
-        (Variant { score, real: Precision::Single, shape }, Some(double))
+        (Variant { score, real: Precision::Single, form }, Some(double))
     }
 
     fn schedule(&self, variant: Variant) -> &Schedule {
-        &self.schedules[usize::from(variant.real == Precision::Double)][variant.shape]
+        &self.schedules[usize::from(variant.real == Precision::Double)][variant.form]
     }
 
-    fn function(&self, device: &Device, variant: Variant) -> Result<Function, Error> {
+    fn threads(&self, variant: Variant) -> u32 {
+        (self.schedule(variant).warps * LANES) as u32
+    }
+
+    fn source(&self, variant: Variant) -> Source<'static> {
         let mut defines = vec![
             format!("SCORE={}", variant.score.name()),
             format!("REAL={}", variant.real.name()),
-            format!("THREADS={}", variant.threads()),
+            format!("THREADS={}", self.threads(variant)),
             format!("BLOCKS={}", variant.resident()),
-            format!("MAX_LAYERS={}", self.layers),
+            format!("BLOCK_ROWS={}", variant.rows()),
+            // Powers of two: models with other numbers share a kernel.
+            format!("MAX_LAYERS={}", self.layers.next_power_of_two()),
         ];
         if variant.real == Precision::Double {
             defines.push(String::from("DOUBLE"));
         }
-        device.function(&Source { kernel: "family", files: &FILES, defines })
+        Source { kernel: "family", files: &FILES, defines }
     }
 
     fn blocks(&self, variant: Variant, rows: usize) -> usize {
-        rows.div_ceil(LANES).min(self.multiprocessors * variant.resident())
+        rows.div_ceil(variant.rows()).min(self.multiprocessors * variant.resident())
     }
 
-    /// Numbers a lane and block in global memory.
+    /// Numbers of a block in global memory; even, for doubles lie among them.
     fn numbers(&self, variant: Variant) -> usize {
         let raw = &self.raw;
         let tiles = (raw.labels as usize).div_ceil(TILE);
         let sizes = [raw.messages, raw.outside, 2 * raw.totals, 2 * raw.unit_count, raw.labels];
         let all: usize = sizes.iter().map(|&size| size as usize).sum();
         let chunks = 2 * raw.chunk_count as usize;
-        2 * tiles + all + chunks + SHAPES[variant.shape].0 * self.schedule(variant).wide
+        let Schedule { warps, wide, .. } = *self.schedule(variant);
+        let own = warps * wide * LANES;
+        ((2 * tiles + all + chunks) * variant.rows() + own).next_multiple_of(LANES)
     }
 
     fn scratch(&self, variant: Variant, rows: usize) -> usize {
-        self.blocks(variant, rows) * self.numbers(variant) * LANES * variant.real.bytes()
+        self.blocks(variant, rows) * self.numbers(variant) * variant.real.bytes()
     }
 
     /// Bytes of working memory.
@@ -239,7 +248,8 @@ impl Family {
         score: Precision,
     ) -> Result<Vec<Function>, Error> {
         let (first, again) = self.variants(rows, score);
-        [Some(first), again].into_iter().flatten().map(|v| self.function(device, v)).collect()
+        let all = [Some(first), again].into_iter().flatten();
+        device.functions(&all.map(|variant| self.source(variant)).collect::<Vec<_>>())
     }
 
     /// Whether rows may have to be done again.
@@ -262,6 +272,7 @@ impl Family {
         stream: Stream,
     ) -> Result<(), Error> {
         let count = rows.rows as usize;
+        self.prepare(device, count, score)?;
         let (first, second) = self.variants(count, score);
         let list = if second.is_some() { again } else { 0 };
         // SAFETY: by the caller's word.
@@ -282,7 +293,7 @@ impl Family {
         scratch: u64,
         stream: Stream,
     ) -> Result<(), Error> {
-        let function = self.function(device, variant)?;
+        let function = device.function(&self.source(variant))?;
         let weights = match (variant.real, &self.single) {
             (Precision::Single, Some(single)) => single,
             _ => &self.double,
@@ -297,13 +308,13 @@ impl Family {
             down: tables.at(schedule.down[1]),
             down_levels: tables.at(schedule.down[0]),
             regions: tables.at(schedule.regions),
-            block_numbers: self.numbers(variant) as i32,
             wide_region: schedule.wide as i32,
+            block_numbers: self.numbers(variant) as u64,
             ..self.raw
         };
         let shape = Shape {
             blocks: self.blocks(variant, rows.rows as usize),
-            threads: variant.threads(),
+            threads: self.threads(variant),
             shared: schedule.lines * LANES * variant.real.bytes(),
         };
         let arguments = Arguments::default().with(&forest).with(&rows).with(&scratch);
@@ -313,14 +324,13 @@ impl Family {
 }
 
 impl Variant {
-    fn threads(self) -> u32 {
-        (SHAPES[self.shape].0 * LANES) as u32
+    fn resident(self) -> usize {
+        FORMS[self.form].resident(self.real)
     }
 
-    /// Blocks of a multiprocessor: in doubles half as many fit.
-    fn resident(self) -> usize {
-        let blocks = SHAPES[self.shape].1;
-        if self.real == Precision::Double { blocks.div_ceil(2) } else { blocks }
+    /// Rows of a block.
+    fn rows(self) -> usize {
+        FORMS[self.form].rows
     }
 }
 

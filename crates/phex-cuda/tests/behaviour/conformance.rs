@@ -1,12 +1,13 @@
 //! Every engine on the device answers as its engine on the processor: all random graph families of the testkit, hard and
 //! soft, with and without evidence, in both number types, whatever the batch size.
 
+use phex::graph::{ExclusionRule, GraphBuilder, Strength};
 use phex::infer::{
     Block, Engine, Evidence, GroupForm, Method, Options, Posterior, RowStatus, Schedule, Want,
 };
 use phex::model::Model;
 use phex::testkit::{Random, RandomGraph, Shape, Strengths};
-use phex_cuda::{CudaEngine, Device, DeviceNumber, Error};
+use phex_cuda::{BlockRows, CudaEngine, Device, DeviceNumber, Error};
 
 use crate::devices::device;
 
@@ -38,10 +39,11 @@ fn compare<T: DeviceNumber>(
     device: &Device,
     engine: &Engine,
     rows: &Rows,
-    tolerance: (f64, f64),
+    (marginals, log_partition): (f64, f64),
+    block_rows: BlockRows,
     context: &str,
 ) -> bool {
-    let gpu = match CudaEngine::new(device, engine) {
+    let gpu = match CudaEngine::with_block_rows(device, engine, block_rows) {
         Ok(gpu) => gpu,
         Err(Error::Unsupported { .. }) => return false,
         Err(error) => panic!("{context}: {error}"),
@@ -67,19 +69,33 @@ fn compare<T: DeviceNumber>(
             }
             for (label, (a, b)) in ours.row(row).iter().zip(theirs.row(row)).enumerate() {
                 let (a, b) = (a.to_f64(), *b);
-                assert!((a - b).abs() <= tolerance.0, "{context}, label {label}: {a} for {b}");
+                assert!((a - b).abs() <= marginals, "{context}, label {label}: {a} for {b}");
             }
             let (a, b) = (ours.log_partition[row], theirs.log_partition[row]);
-            assert!((a - b).abs() <= tolerance.1 * (1.0 + b.abs()), "{context}: log Z {a} for {b}");
+            assert!(
+                (a - b).abs() <= log_partition * (1.0 + b.abs()),
+                "{context}: log Z {a} for {b}"
+            );
         }
     }
     true
 }
 
 fn both_types(device: &Device, engine: &Engine, rows: &Rows, loose: f64, context: &str) -> bool {
+    both_types_in(device, engine, rows, loose, BlockRows::Wide, context)
+}
+
+fn both_types_in(
+    device: &Device,
+    engine: &Engine,
+    rows: &Rows,
+    loose: f64,
+    blocks: BlockRows,
+    context: &str,
+) -> bool {
     let tolerance = |at: usize| (loose * MARGINALS[at], loose * LOG_PARTITION[at]);
-    compare::<f64>(device, engine, rows, tolerance(1), &format!("{context} f64"))
-        && compare::<f32>(device, engine, rows, tolerance(0), &format!("{context} f32"))
+    compare::<f64>(device, engine, rows, tolerance(1), blocks, &format!("{context} f64"))
+        && compare::<f32>(device, engine, rows, tolerance(0), blocks, &format!("{context} f32"))
 }
 
 fn engine(model: &Model, options: &Options) -> Option<Engine> {
@@ -111,6 +127,12 @@ fn exact_engines_agree() {
             };
             let context = format!("{method} on {graph:?}");
             compared[at] += usize::from(both_types(&device, &engine, &rows, 1.0, &context));
+            // Narrow blocks: two rows, and other numbers of rows in turn.
+            if method == Method::Family && seed % 3 == 0 {
+                let blocks = [BlockRows::Fixed(2), BlockRows::Fixed(8)][seed as usize % 2];
+                let context = format!("{context}, {blocks:?}");
+                both_types_in(&device, &engine, &rows, 1.0, blocks, &context);
+            }
         }
     }
     println!("compared: family {}, states {}", compared[0], compared[1]);
@@ -146,17 +168,43 @@ fn messages_agree() {
 }
 
 #[test]
+fn blocks_agree() {
+    let Some(device) = device() else { return };
+    let mut compared = 0;
+    for (graph, seed) in graphs().step_by(2) {
+        let Ok(model) = Model::new(&graph.draw()) else { continue };
+        let rows = Rows::new(model.len(), 9, 1.5, seed);
+        for (damping, tolerance, iterations) in [(0.0, 0.0, 7), (0.3, 1e-6, 60)] {
+            let mut options = Options { method: Method::Blocks, ..Options::default() };
+            options.messages.damping = damping;
+            options.messages.tolerance = tolerance;
+            options.messages.iterations = iterations;
+            options.sampling.check = 0;
+            let Some(engine) = engine(&model, &options) else { continue };
+            let context = format!("blocks damped {damping} on {graph:?}");
+            compared += usize::from(both_types(&device, &engine, &rows, 50.0, &context));
+        }
+    }
+    println!("compared: blocks {compared}");
+    assert!(compared > 20, "{compared}");
+}
+
+#[test]
 fn batch_size_makes_no_difference() {
     let Some(device) = device() else { return };
     let graph = RandomGraph { strengths: Strengths::Soft, one_of: 1, ..RandomGraph::new(40, 7) };
     let model = Model::new(&graph.draw()).unwrap();
     let rows = Rows::new(40, 700, 2.0, 3);
     let scores: Vec<f32> = rows.scores.iter().map(|&score| score as f32).collect();
-    for method in [Method::Family, Method::Lbp] {
+    for (method, blocks) in [
+        (Method::Family, BlockRows::Wide),
+        (Method::Family, BlockRows::Auto),
+        (Method::Lbp, BlockRows::Wide),
+    ] {
         let mut options = Options { method, ..Options::default() };
         options.messages.schedule = Schedule::Flooding;
         let Some(engine) = engine(&model, &options) else { panic!("{method}") };
-        let gpu = CudaEngine::new(&device, &engine).unwrap();
+        let gpu = CudaEngine::with_block_rows(&device, &engine, blocks).unwrap();
         let all = gpu.run(&Block::new(40, &scores)).unwrap();
         for size in [1, 7, 300] {
             let part = gpu.run(&Block::new(40, &scores[..40 * size])).unwrap();
@@ -174,7 +222,10 @@ fn extreme_rows_are_answered_all_the_same() {
     let engine = engine(&model, &options).unwrap();
     for spread in [60.0, 300.0, 2000.0] {
         let rows = Rows::new(12, 50, spread, 5);
-        assert!(both_types(&device, &engine, &rows, 10.0, &format!("scores of ±{spread}")));
+        for blocks in [BlockRows::Wide, BlockRows::Fixed(2)] {
+            let context = format!("scores of ±{spread}, {blocks:?}");
+            assert!(both_types_in(&device, &engine, &rows, 10.0, blocks, &context));
+        }
     }
     let gpu = CudaEngine::new(&device, &engine).unwrap();
     let mut scores = vec![0.5f32; 36];
@@ -186,4 +237,77 @@ fn extreme_rows_are_answered_all_the_same() {
     assert!(
         posterior.row(1).iter().all(|p| p.is_nan()) && posterior.row(0).iter().all(|p| *p >= 0.0)
     );
+}
+
+/// Families of all sizes up to those that do not fit shared memory, so that narrow blocks have rounds of every kind.
+#[test]
+fn narrow_blocks_take_families_of_any_size() {
+    let Some(device) = device() else { return };
+    for one_of in [false, true] {
+        let mut builder = GraphBuilder::new();
+        for family in 0..14usize {
+            let parent = format!("f{family}");
+            builder.hierarchy("root", &parent, Some(Strength::U(0.5)));
+            for child in 0..[1, 2, 3, 5, 6, 7, 8, 9, 12, 17, 24, 30, 41, 60][family] {
+                builder.hierarchy(&parent, &format!("{parent}c{child}"), Some(Strength::U(0.5)));
+            }
+        }
+        builder.exclusion_rule(ExclusionRule::Siblings, Some(Strength::U(0.3)));
+        if one_of {
+            builder.one_of_leaves("leaves");
+        }
+        let model = Model::new(&builder.build().unwrap()).unwrap();
+        let rows = Rows::new(model.len(), 21, 2.0, 17);
+        let options = Options { method: Method::Family, ..Options::default() };
+        let engine = engine(&model, &options).unwrap();
+        for blocks in [BlockRows::Wide, BlockRows::Fixed(2), BlockRows::Fixed(16)] {
+            let context = format!("one-of {one_of}, {blocks:?}");
+            assert!(both_types_in(&device, &engine, &rows, 1.0, blocks, &context));
+        }
+    }
+}
+
+/// Classes with attributes: few kinds of cells and many, hard and soft, and more cells than shared memory holds.
+#[test]
+fn star_agrees() {
+    let Some(device) = device() else { return };
+    for (seed, classes, attributes, kinds) in
+        [(1, 5, 7, 1.0), (2, 40, 33, 3.0), (3, 20, 50, 1000.0), (4, 7, 9000, 2.0)]
+    {
+        let mut random = Random::new(seed);
+        let mut builder = GraphBuilder::new();
+        let names: Vec<String> = (0..classes).map(|class| format!("c{class}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for attribute in 0..attributes {
+            let attribute = format!("a{attribute}");
+            builder.label(&attribute);
+            for class in &names {
+                let kind = (random.next() * kinds).floor() / kinds;
+                let soft = random.next() >= 0.1;
+                let strength = soft.then_some(Strength::U(0.1 + 0.8 * kind));
+                match random.next() {
+                    x if x < 0.3 => {
+                        builder.hierarchy(&attribute, class, strength);
+                    }
+                    x if x < 0.6 => {
+                        builder.exclusion(class, &attribute, strength);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        builder.one_of("class", names.iter().copied(), None);
+        let model = Model::new(&builder.build().unwrap()).unwrap();
+        let mut rows = Rows::new(model.len(), 7, 2.0, seed);
+        // Most rows are possible: of the classes nothing is known but in the last rows.
+        let known = rows.evidence.iter_mut().enumerate();
+        known
+            .filter(|(at, _)| at % 3 > 0 || attributes > 100)
+            .for_each(|(_, entry)| *entry = Evidence::Unknown);
+        rows.evidence[0] = Evidence::Off;
+        let options = Options { method: Method::Star, ..Options::default() };
+        let engine = engine(&model, &options).unwrap();
+        let context = format!("star of {classes} x {attributes}");
+        assert!(both_types(&device, &engine, &rows, 1.0, &context));
+    }
 }

@@ -4,18 +4,24 @@
 //! one version to the next.
 
 use super::block::{Block, Number};
+pub use super::blocks::Residual;
 pub use super::family::layers::Move;
 pub use super::family::plan::{Kind, Node, Plan, Step, Unit};
 use super::network::Implied;
 pub use super::network::{Cardinality, Link, Network, PairFactor, Part, Table};
+use crate::graph::LabelId;
 
 /// What an engine was compiled to.
 #[derive(Debug, Clone, Copy)]
 pub enum Compiled<'a> {
     /// Inside–outside with counters: `family` without an effective cap.
     Family(Forest<'a>),
+    /// A forest joined by messages: `blocks`.
+    Joined(Joined<'a>),
     /// Messages on a factor graph: `lbp`.
     Messages(Messages<'a>),
+    /// One one-of group of classes and their attributes: `star`.
+    Classes(Classes<'a>),
     /// A list of legal states: `states`.
     States(StateList<'a>),
     /// Anything else has no view.
@@ -35,6 +41,24 @@ pub struct Forest<'a> {
     pub constant: f64,
 }
 
+/// A forest, and messages on the pairs of labels that it leaves out.
+#[derive(Debug, Clone, Copy)]
+pub struct Joined<'a> {
+    /// The forest.
+    pub forest: Forest<'a>,
+    /// The pairs.
+    pub residual: &'a [Residual],
+    pub(crate) network: &'a Network,
+    pub(crate) implied: &'a Implied,
+}
+
+impl Joined<'_> {
+    /// Whether arc consistency leaves a row a state that agrees with its evidence.
+    pub fn is_possible<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
+        self.implied.is_possible(self.network, block, row)
+    }
+}
+
 /// A factor graph on which messages pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages<'a> {
@@ -48,6 +72,25 @@ impl Messages<'_> {
     pub fn is_possible<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
         self.implied.is_possible(self.network, block, row)
     }
+}
+
+/// Classes, of which one is on, and attributes that are independent given the class.
+#[derive(Debug, Clone, Copy)]
+pub struct Classes<'a> {
+    /// The classes.
+    pub classes: &'a [LabelId],
+    /// The attributes.
+    pub attributes: &'a [LabelId],
+    /// What a class costs by itself.
+    pub own: &'a [f64],
+    /// What an attribute costs off and on, for each kind of cell; never infinite both.
+    pub kinds: &'a [[f64; 2]],
+    /// The kind of each cell, class after class.
+    pub kind_of: &'a [u32],
+    /// A fixed addition to each score.
+    pub bias: &'a [f64],
+    /// What is added to log Z.
+    pub constant: f64,
 }
 
 /// The legal states of a hard model.

@@ -124,7 +124,9 @@ impl Kernel {
     pub(super) fn view(&self) -> Compiled<'_> {
         match self {
             Kernel::Family(family, _) => family.view().map_or(Compiled::Other, Compiled::Family),
+            Kernel::Blocks(blocks) => blocks.view().map_or(Compiled::Other, Compiled::Joined),
             Kernel::Lbp(lbp) => Compiled::Messages(lbp.view()),
+            Kernel::Star(star) => Compiled::Classes(star.view()),
             Kernel::States(states) => Compiled::States(states.view()),
             _ => Compiled::Other,
         }

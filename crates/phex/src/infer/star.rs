@@ -16,6 +16,7 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
+use super::compiled::Classes;
 use super::k_best::{best_first, with_independent};
 use super::star_kernels::{add_scaled, cell, cells, class_cells, kinds, softmax, softmax_fast};
 use super::{Answers, Block, Evidence, LabelSet, Number, Scalar, Unfit};
@@ -161,6 +162,12 @@ impl Star {
             relations: model.relations().to_vec(),
             labels: n,
         })
+    }
+
+    /// The matrix of cells, for engines elsewhere.
+    pub(crate) fn view(&self) -> Classes<'_> {
+        let Star { classes, attributes, own, kinds, kind_of, bias, constant, .. } = self;
+        Classes { classes, attributes, own, kinds, kind_of, bias, constant: *constant }
     }
 
     pub(crate) fn operations(&self) -> f64 {

@@ -30,8 +30,10 @@ mod tests;
 use std::sync::OnceLock;
 
 use messages::Rows;
+pub use split::Residual;
 use split::{Source, Split};
 
+use super::compiled::Joined;
 use super::family::Family;
 use super::junction::Junction;
 use super::network::{Implied, Network};
@@ -89,6 +91,16 @@ impl Blocks {
     /// Bytes of tables and scratch memory.
     pub(crate) fn bytes(&self) -> u64 {
         self.family.bytes() + (self.split.residual.len() * 16 * 64) as u64
+    }
+
+    /// The forest and the pairs that it leaves out, for engines elsewhere.
+    pub(crate) fn view(&self) -> Option<Joined<'_>> {
+        Some(Joined {
+            forest: self.family.view()?,
+            residual: &self.split.residual,
+            network: &self.network,
+            implied: &self.implied,
+        })
     }
 
     /// Relations that are left to messages.

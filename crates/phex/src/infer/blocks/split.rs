@@ -13,11 +13,13 @@ use crate::model::{Model, Relation};
 
 /// A relation of two labels that the forest leaves out.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Residual {
-    pub(super) a: usize,
-    pub(super) b: usize,
-    /// `costs[x_a][x_b]`.
-    pub(super) costs: [[f64; 2]; 2],
+pub struct Residual {
+    /// The smaller label.
+    pub a: usize,
+    /// The larger.
+    pub b: usize,
+    /// `costs[x_a][x_b]`, finite or `∞`.
+    pub costs: [[f64; 2]; 2],
 }
 
 /// Where the expected violations of a relation, or of one of its pairs, are read off.
