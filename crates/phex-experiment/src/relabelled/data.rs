@@ -46,9 +46,10 @@ impl Data {
         folder: &Path,
         quick: bool,
     ) -> Result<(DataName, Data), Error> {
-        let (inside, read): (_, fn(&Path) -> Result<Data, Error>) = match name {
-            DataName::Cifar100 => ("cifar100", cifar),
-            DataName::TinyImagenet => ("tiny_imagenet", tiny_imagenet),
+        type Read = fn(&Path) -> Result<Data, Error>;
+        let (inside, read) = match name {
+            DataName::Cifar100 => ("cifar100", cifar as Read),
+            DataName::TinyImagenet => ("tiny_imagenet", tiny_imagenet as Read),
             DataName::Generated => return Ok((name, generated()?)),
         };
         let path = folder.join(inside);
