@@ -108,7 +108,10 @@ fn draw(chart: &mut Chart, figure: &Figure, shown: &FigurePanel, left: f64, top:
     let name =
         if x.is_logarithmic() { format!("{} (logarithmic)", figure.x) } else { figure.x.clone() };
     let panel = Panel { left, top, width: PANEL, height: HEIGHT, x, y };
-    chart.axes(&panel, Some(&name), &format!("{}: {}, %", shown.title, figure.y));
+    // The title of the figure says what is measured, where a panel has no room for it.
+    let full = format!("{}: {}, %", shown.title, figure.y);
+    let fits = full.chars().count() as f64 * CHARACTER <= PANEL + BETWEEN;
+    chart.axes(&panel, Some(&name), if fits { &full } else { &shown.title });
     for series in shown.series.iter().filter(|series| is_level(series)) {
         level(chart, &panel, series);
     }

@@ -17,8 +17,7 @@ fn train_predict_and_evaluate() {
     assert_eq!(status, 0, "{error}");
     let run_json: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&run_json["rows"], &run_json["validation_rows"]), (&240.into(), &60.into()));
-    // One more to warm up on the rows that know a leaf.
-    assert_eq!(run_json["epochs"], 26);
+    assert_eq!(run_json["epochs"], 25);
     assert_eq!(run_json["plan"]["exact"], true);
     let mut names: Vec<String> = fs::read_dir(path.join("m"))
         .unwrap()
@@ -170,9 +169,10 @@ fn settings_come_from_a_file_and_flags_win() {
 fn curricula_and_warm_ups_are_stages() {
     let folder = Animals::new(120, 10);
     let path = folder.path();
-    let stages = |out: &str, more: &[&str]| {
+    let (coarse, whole) = (&TRAIN[..10], &TRAIN[..]);
+    let stages_of = |train: &[&str], out: &str, more: &[&str]| {
         let (status, out, error) =
-            run(path, &[&TRAIN[..], &["--json", "--out", out], more].concat(), "");
+            run(path, &[train, &["--json", "--out", out], more].concat(), "");
         assert_eq!(status, 0, "{error}");
         let run: Value = serde_json::from_str(&out).unwrap();
         let of = |stage: &Value| {
@@ -182,6 +182,7 @@ fn curricula_and_warm_ups_are_stages() {
         let stages = run["config"]["stages"].as_array().unwrap();
         stages.iter().map(of).collect::<Vec<_>>()
     };
+    let stages = |out: &str, more: &[&str]| stages_of(whole, out, more);
     let stage = |name: &str, strength: &str, rows: &str, epochs| {
         (name.to_owned(), strength.to_owned(), rows.to_owned(), epochs)
     };
@@ -200,6 +201,16 @@ fn curricula_and_warm_ups_are_stages() {
     assert_eq!(
         stages("c", &["--warm-up", "1", "--epochs", "2", "--strength", "scale=2"]),
         [stage("warm-up", "scale=2", "most-specific", 1), stage("train", "scale=2", "all", 2)]
+    );
+    // On its own where rows leave leaves open: with unlisted labels off none does.
+    assert_eq!(stages("d", &["--epochs", "2"]), [stage("train", "given", "all", 2)]);
+    assert_eq!(
+        stages_of(coarse, "e", &["--epochs", "2"]),
+        [stage("warm-up", "given", "most-specific", 1), stage("train", "given", "all", 2)]
+    );
+    assert_eq!(
+        stages_of(coarse, "f", &["--epochs", "2", "--warm-up", "0"]),
+        [stage("train", "given", "all", 2)]
     );
     // A model of soft relations has them in its graph, and the report has the stages.
     let graph = run(path, &["graph", "show", "a/graph.json"], "").1;
