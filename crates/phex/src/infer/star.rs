@@ -187,9 +187,6 @@ impl Star {
 
     pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         answers.error.fill(0.0);
-        // What evidence excludes is a large number, which cancels in sums where the first kind of
-        // cell can be excluded.
-        let clamped = block.evidence.is_some() && self.kinds[0].contains(&f64::INFINITY);
         if let [off, on] = &self.cells[..]
             && block.evidence.is_none()
             && answers.expectations.is_none()
@@ -198,16 +195,25 @@ impl Star {
             self.run_cells(block, costs, answers);
             return;
         }
-        if self.by_cells() || clamped || answers.expectations.is_some() {
-            (0..block.rows()).for_each(|row| self.run_row(block, row, answers));
-            return;
+        let alone: Vec<usize> = if self.by_cells() || answers.expectations.is_some() {
+            (0..block.rows()).collect()
+        } else if block.evidence.is_some() {
+            (0..block.rows()).filter(|&row| self.is_beyond_products(block, row)).collect()
+        } else {
+            Vec::new()
+        };
+        if alone.len() < block.rows() {
+            self.run_products(block, answers);
         }
-        self.run_products(block, answers);
-        if block.evidence.is_some() {
-            let is_large = |row: usize| block.row(row).iter().any(|s| s.to_f64().abs() > LARGE);
-            let large = (0..block.rows()).filter(|&row| is_large(row));
-            large.for_each(|row| self.run_row(block, row, answers));
-        }
+        alone.into_iter().for_each(|row| self.run_row(block, row, answers));
+    }
+
+    /// What evidence excludes is a large number in products. It cancels beside scores as large, and in sums
+    /// over attributes where the first kind of cell can be excluded.
+    fn is_beyond_products<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
+        let known = |id: &LabelId| block.evidence(row, id.index()) != Evidence::Unknown;
+        self.kinds[0].contains(&f64::INFINITY) && self.attributes.iter().any(known)
+            || block.row(row).iter().any(|score| score.to_f64().abs() > LARGE)
     }
 
     /// All rows by matrix products.

@@ -281,6 +281,56 @@ fn star_agrees_without_evidence() {
     }
 }
 
+/// A binary matrix, hard or soft: `star` goes by matrix products, but for rows whose attributes are known.
+#[test]
+fn star_agrees_where_classes_or_attributes_are_known() {
+    for seed in 0..60u64 {
+        let mut random = Random(seed * 32_452_843 + 1);
+        let (classes, attributes) = (2 + random.below(4), 3 + random.below(6));
+        let cost = if seed % 3 == 0 { Strength::U(0.3) } else { Strength::Hard };
+        let names: Vec<String> = (0..classes).map(|c| format!("class {c}")).collect();
+        let mut builder = GraphBuilder::new();
+        builder.one_of("class", names.iter().map(String::as_str), None);
+        for class in &names {
+            for a in 0..attributes {
+                let attribute = format!("attribute {a}");
+                if random.next() < 0.5 {
+                    builder.hierarchy(&attribute, class, Some(cost));
+                } else {
+                    builder.exclusion(class, &attribute, Some(cost));
+                }
+            }
+        }
+        let model = Model::new(&builder.build().unwrap()).unwrap();
+        let [star, brute] = [Method::Star, Method::Brute].map(|m| compile(&model, m).unwrap());
+        let (n, count) = (model.len(), 6);
+        let scores: Vec<f64> = (0..count * n).map(|_| 8.0 * (random.next() - 0.5)).collect();
+        let mut evidence = vec![Evidence::Unknown; count * n];
+        // Row by row: nothing, a class on, a class off, an attribute, both, nothing.
+        evidence[n + random.below(classes)] = Evidence::On;
+        evidence[2 * n + random.below(classes)] = Evidence::Off;
+        evidence[3 * n + classes + random.below(attributes)] = Evidence::On;
+        evidence[4 * n + random.below(classes)] = Evidence::On;
+        evidence[4 * n + classes + random.below(attributes)] = Evidence::Off;
+        let wide = Block::new(n, &scores).with_evidence(&evidence);
+        let expected = brute.run(&wide, Want::default()).unwrap();
+        let got = star.run(&wide, Want::default()).unwrap();
+        let narrow: Vec<f32> = scores.iter().map(|&s| s as f32).collect();
+        let narrow = Block::new(n, &narrow).with_evidence(&evidence);
+        let in_f32 = star.run(&narrow, Want::default()).unwrap();
+        assert_eq!((&got.status, &in_f32.status), (&expected.status, &expected.status), "{seed}");
+        for row in 0..count {
+            let (found, right) = (got.log_partition[row], expected.log_partition[row]);
+            assert!(close(found, right, 1e-9), "{seed}, row {row}: {found} {right}");
+            let rows = got.row(row).iter().zip(expected.row(row)).zip(in_f32.row(row));
+            for ((p, e), narrow) in rows {
+                assert!(close(*p, *e, 1e-9), "{seed}, row {row}: {p} {e}");
+                assert!(close(f64::from(*narrow), *e, 1e-5), "{seed}, row {row}: f32 {narrow} {e}");
+            }
+        }
+    }
+}
+
 /// Models that are not label graphs.
 #[test]
 fn junction_agrees_on_any_pairwise_model() {
