@@ -50,10 +50,12 @@ wheel: $(PYTHON_STAMP)
 	$(PYTHON_BIN)/maturin build --release --locked --out dist
 
 # The CUDA kernels on the processor, by an emulated driver: answers and faults, not speed. Needs a C++ compiler.
+cuda-emulated: export LD_LIBRARY_PATH := $(abspath target/emulator)
+cuda-emulated: export PHEX_CUDA_CACHE := $(abspath target/emulator/kernels)
 cuda-emulated:
 	crates/phex-cuda/emulator/build.sh target/emulator
-	LD_LIBRARY_PATH="$(abspath target/emulator)" PHEX_CUDA_CACHE="$(abspath target/emulator/kernels)" \
-	    $(CARGO) test --release --locked -p phex-cuda --test behaviour --test memory
+	$(CARGO) test --locked -p phex-cuda --test memory
+	EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cuda --test behaviour
 
 # Licences, sources and bans; installs the tool once, into target/.
 deny: $(DENY)

@@ -14,7 +14,7 @@ const TOP: f64 = 92.0;
 const HEIGHT: f64 = 240.0;
 const BELOW: f64 = 48.0;
 /// Panels of one line of the figure.
-const MOST: usize = 4;
+const MOST: usize = 2;
 /// The mean width of a bold character, and the height of a line.
 const CHARACTER: f64 = 7.0;
 const LINE: f64 = 16.0;
