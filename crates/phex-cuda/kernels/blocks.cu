@@ -35,22 +35,6 @@ __device__ __forceinline__ double within(double odds) {
 
 __device__ __forceinline__ double odds_of(double p) { return within(p / (1 - p)); }
 
-// A sum or the largest over the block, the same in every thread.
-__device__ double over_block(double x, double *room, bool most) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        double other = __shfl_xor_sync(0xffffffffu, x, step);
-        x = most ? fmax(x, other) : x + other;
-    }
-    if (lane == 0) room[warp] = x;
-    __syncthreads();
-    x = room[0];
-    for (int w = 1; w < blockDim.x / 32; w++) x = most ? fmax(x, room[w]) : x + room[w];
-    __syncthreads();
-    return x;
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS) blocks_start(Pairs p, Rows rows, Beliefs b) {
     for (int row = blockIdx.x; row < rows.rows; row += gridDim.x) {
         const SCORE *scores = rows.scores + u64(row % rows.scored) * p.labels;

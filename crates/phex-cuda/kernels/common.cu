@@ -39,6 +39,22 @@ __device__ __forceinline__ double absolute(double x) { return fabs(x); }
 __device__ __forceinline__ float exponential(float x) { return expf(x); }
 __device__ __forceinline__ double exponential(double x) { return exp(x); }
 
+// A sum or the largest number over the threads of a block, the same in every thread. `room` has a place for each warp.
+template <class T> __device__ __forceinline__ T over_block(T x, T *room, bool most) {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        T other = __shfl_xor_sync(0xffffffffu, x, step);
+        x = most ? larger(x, other) : x + other;
+    }
+    if (lane == 0) room[warp] = x;
+    __syncthreads();
+    x = room[0];
+    for (int w = 1; w < blockDim.x / 32; w++) x = most ? larger(x, room[w]) : x + room[w];
+    __syncthreads();
+    return x;
+}
+
 // Which row of the scores a row of the launch reads, and whether its evidence counts. A launch answers `rows` rows, all
 // free or all with their evidence; or, to train, first all of them free and then all of them clamped. A list picks rows
 // that are done again.

@@ -28,22 +28,6 @@ extern "C" __global__ void joint(const SCORE *marginals, const double *log_parti
     }
 }
 
-// A row's sum or largest number, the same in every thread.
-__device__ double reduce(double x, double *room, bool most) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        double other = __shfl_xor_sync(0xffffffffu, x, step);
-        x = most ? fmax(x, other) : x + other;
-    }
-    if (lane == 0) room[warp] = x;
-    __syncthreads();
-    x = room[0];
-    for (int w = 1; w < blockDim.x / 32; w++) x = most ? fmax(x, room[w]) : x + room[w];
-    __syncthreads();
-    return x;
-}
-
 // The paper's loss, minus the sum of the log-probabilities of observed labels, and its slope by each marginal.
 extern "C" __global__ void marginal_loss(const SCORE *marginals, const i8 *evidence, const int *status,
                                          const SCORE *weights, SCORE *losses, double *slopes, int rows, int labels) {
@@ -62,7 +46,7 @@ extern "C" __global__ void marginal_loss(const SCORE *marginals, const i8 *evide
             }
             slopes[at] = slope;
         }
-        loss = reduce(loss, room, false);
+        loss = over_block(loss, room, false);
         if (threadIdx.x == 0) losses[row] = status[row] && weight != 0 ? SCORE(QUIET_NAN) : SCORE(weight * loss);
     }
 }
@@ -75,7 +59,7 @@ __device__ void move_rows(const SCORE *scores, const Slope *slopes, double *move
         double most = 0;
         for (int i = threadIdx.x; i < labels; i += blockDim.x)
             most = fmax(most, fabs(double(slopes[u64(row) * labels + i])));
-        most = reduce(most, room, true);
+        most = over_block(most, room, true);
         double step = most > 0 ? STEP / most : 0;
         for (int i = threadIdx.x; i < labels; i += blockDim.x) {
             u64 at = u64(row) * labels + i;

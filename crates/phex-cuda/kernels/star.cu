@@ -35,21 +35,6 @@ __device__ __forceinline__ Cell cell_of(REAL score, int known, REAL off, REAL on
     return {high + log_of(small), a > b ? small * share : share};
 }
 
-__device__ double over_block(double x, double *room, bool most) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        double other = __shfl_xor_sync(0xffffffffu, x, step);
-        x = most ? fmax(x, other) : x + other;
-    }
-    if (lane == 0) room[warp] = x;
-    __syncthreads();
-    x = room[0];
-    for (int w = 1; w < blockDim.x / 32; w++) x = most ? fmax(x, room[w]) : x + room[w];
-    __syncthreads();
-    return x;
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS) star(Star s, Rows rows, char *scratch, u64 row_bytes) {
     extern __shared__ double shared_memory[];
     __shared__ double room[THREADS / 32];

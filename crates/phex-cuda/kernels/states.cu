@@ -12,21 +12,6 @@ struct States {
     double base;
 };
 
-template <class T> __device__ __forceinline__ T reduce(T x, T *room, bool most) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        T other = __shfl_xor_sync(0xffffffffu, x, step);
-        x = most ? larger(x, other) : x + other;
-    }
-    if (lane == 0) room[warp] = x;
-    __syncthreads();
-    x = room[0];
-    for (int w = 1; w < blockDim.x / 32; w++) x = most ? larger(x, room[w]) : x + room[w];
-    __syncthreads();
-    return x;
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows, REAL *scratch) {
     extern __shared__ double shared_memory[];
     __shared__ REAL room[THREADS / 32];
@@ -77,14 +62,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows
             weights[i] = sum;
             most = larger(most, sum);
         }
-        most = reduce(most, room, true);
+        most = over_block(most, room, true);
         bool possible = most > none;
         for (int i = threadIdx.x; i < s.states; i += blockDim.x) {
             REAL weight = possible ? exponential(weights[i] - most) : REAL(0);
             weights[i] = weight;
             total += double(weight);
         }
-        total = reduce(total, sums, false);
+        total = over_block(total, sums, false);
         int status = bad ? BAD_SCORE : (possible ? ANSWERED : IMPOSSIBLE);
         double scale = 1 / total;
         for (int i = threadIdx.x; i < s.labels; i += blockDim.x) {
