@@ -56,8 +56,8 @@ std::string read_file(const std::string &path) {
 
 std::string folder() {
     static const std::string made = [] {
-        char name[] = "/tmp/phex-emulator-XXXXXX";
-        return std::string(mkdtemp(name));
+        std::string name = (std::filesystem::temp_directory_path() / "phex-emulator-XXXXXX").string();
+        return std::string(mkdtemp(name.data()));
     }();
     static struct Cleaner {
         ~Cleaner() {
