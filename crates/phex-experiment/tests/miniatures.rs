@@ -60,3 +60,17 @@ fn a_resumed_run_finds_what_an_uninterrupted_one_finds() {
     assert_eq!(whole.tables, resumed.tables);
     assert_eq!(whole.figures, resumed.figures);
 }
+
+#[test]
+fn a_description_that_leaves_no_fine_row_is_refused() {
+    let text = "kind = \"relabelled\"\ntitle = \"few rows\"\ndata = \"generated\"\nrows-a-class = 50\n\
+                relabelled = [0.5, 0.99]\nstrengths = [1.0]\nseeds = 1\nepochs = 1\nbatch = 8\n\
+                learning-rates = [0.1]\n[[methods]]\ngroup = \"g\"\nname = \"HEX\"\nrelations = \"hard\"";
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let journal = Journal::open(&folder.path().join("runs"), false).unwrap();
+    let runner = Runner::new(journal, 1, &Unwatched, &stop);
+    let experiment = Experiment::parse("mine", text, true).unwrap();
+    let refused = experiment.run(folder.path(), &runner).unwrap_err().to_string();
+    assert!(refused.contains("few rows") && refused.contains("rows-a-class"), "{refused}");
+}

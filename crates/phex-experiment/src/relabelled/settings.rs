@@ -188,10 +188,17 @@ impl RelabelledSettings {
             "`learning-rates`, `seeds` and `epochs` need one or more"
         } else if !self.relabelled.iter().all(|part| (0.0..1.0).contains(part)) {
             "`relabelled` are parts from 0 to below 1"
+        } else if self.relabelled.iter().any(|&part| self.leaves_no_row(part)) {
+            "`rows-a-class` is so small that a part of `relabelled` leaves no row with its class: raise it"
         } else {
             return Ok(());
         };
         Err(Error::Specification { name: self.title.clone(), message: String::from(message) })
+    }
+
+    fn leaves_no_row(&self, relabelled: f64) -> bool {
+        let rows = self.rows_a_class as f64;
+        rows > 0.0 && (relabelled * rows).round() >= rows
     }
 
     /// Everything that is compared.
