@@ -233,6 +233,15 @@ template <class T> inline T __shfl_xor_sync(unsigned, T x, int step) {
     return emulator::from_lane(x, int(threadIdx.x % 32) ^ step);
 }
 template <class T> inline T __shfl_sync(unsigned, T x, int lane) { return emulator::from_lane(x, lane); }
+template <class T> inline T __shfl_up_sync(unsigned, T x, int step) {
+    int lane = int(threadIdx.x) % 32;
+    return emulator::from_lane(x, lane >= step ? lane - step : lane);
+}
+template <class T> inline T __shfl_down_sync(unsigned, T x, int step) {
+    int lane = int(threadIdx.x) % 32;
+    return emulator::from_lane(x, lane + step < 32 ? lane + step : lane);
+}
+inline void __threadfence_block() {}
 inline int __any_sync(unsigned, int x) {
     for (int step = 1; step < 32; step *= 2) x |= __shfl_xor_sync(~0u, x, step);
     return x != 0;

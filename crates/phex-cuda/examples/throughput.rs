@@ -121,10 +121,13 @@ fn measure(
                 times.push(start.elapsed().as_secs_f64() / f64::from(inner));
             }
         }
+        let mut answers = vec![0i32; rows];
+        status.read(stream, &mut answers)?;
+        let refused = answers.iter().filter(|&&answer| answer != 0).count();
         times.sort_by(f64::total_cmp);
         let time = times[times.len() / 2];
         println!(
-            "{name:42} {rows:6} rows {:9.1} us {:8.3} M rows/s  error {error:.1e} log Z {log_error:.1e}  regs/spill {registers:?} compile {compiled:.1} s scratch {} MB",
+            "{name:42} {rows:6} rows {:9.1} us {:8.3} M rows/s  error {error:.1e} log Z {log_error:.1e}  regs/spill {registers:?} compile {compiled:.1} s scratch {} MB, {refused} rows not answered",
             time * 1e6,
             rows as f64 / time / 1e6,
             workspace.bytes() >> 20,

@@ -2,17 +2,22 @@
 //
 //   F_j(m) = F_{j-1}(m) e0 + F_{j-1}(m-1) q^{m-1} e1,   B_{j-1}(m) = e0 B_j(m) + e1 q^m B_j(m+1)
 //
-// A block takes 32 rows; its warps share out the labels with children, level after level, with a barrier between levels.
-// Every lane does the same steps on its own row, so nothing diverges, and every access is 32 consecutive numbers.
-// Where rows are few, a block takes BLOCK_ROWS of them, and the lanes of a warp that this leaves over, in GROUPS of
-// BLOCK_ROWS lanes, have other labels of the same level: a round of a warp is then GROUPS labels of about the same size.
-// Messages lie in global memory (a block's own part, mostly in the second-level cache); the cells of a family in shared
-// memory where they fit. They are not kept from the inside to the outside pass but made again, which is cheaper than
-// to write and read them. Cost a row: O(sum of k^2) over families of k, and O(labels) numbers of traffic.
+// A block takes BLOCK_ROWS rows, and its warps share out the labels with children in rounds. A round waits for those that it
+// needs, by how far each warp has come: families differ so much in size that barriers between levels would take most of the
+// time. Where a block's numbers fit (RESIDENT) they stay in shared memory, else they lie in global memory (a block's own part, mostly in the
+// second-level cache). The lanes of a warp that few rows leave over, in GROUPS of BLOCK_ROWS lanes, have other labels of the
+// same level: a round of a warp is GROUPS labels of about the same size, or one large family alone.
+// A label has one place for its messages. The way down overwrites them: a child's message from below by the one from above,
+// its weight (or a leaf's message) by its marginal. The cells of a family are not kept from the way up but made again, which
+// is cheaper than to write and read them. Cost a row: O(sum of k^2) over families of k, and O(labels) numbers.
 
 #define LANES 32
 // A power of two up to LANES.
 #define GROUPS (LANES / BLOCK_ROWS)
+
+// The row of a lane within its block, and which of the warp's groups of lanes it is in.
+__device__ __forceinline__ int row_of_lane(int lane) { return GROUPS > 1 ? lane % BLOCK_ROWS : lane; }
+__device__ __forceinline__ int group_of_lane(int lane) { return GROUPS > 1 ? lane / BLOCK_ROWS : 0; }
 
 // 1 / total is taken as 2 - total: the check lets totals pass that make this exact to rounding.
 #ifdef DOUBLE
@@ -26,7 +31,7 @@
 #endif
 
 struct __align__(16) Parent {
-    int label, message, outside, weight, layers, units_from, units_to, own_from, own_to, same_layers;
+    int label, message, weight, layers, units_from, units_to, own_from, own_to, same_layers, unused;
     // For family_simple.cu: 0, or how many layers; and of its only unit the size, the first child and its message, and
     // the weights.
     int simple, size, children, first_message, turns, falls;
@@ -39,12 +44,17 @@ struct __align__(16) Unit {
     int needs;
     // 1: one stream without layers, whose children's messages lie side by side from the first on. 2: one stream whose
     // layers multiply like dual numbers; all its cells have two.
-    int plain, first_message, unused;
+    int plain, first_message;
+    // Where the two scales of its product are.
+    int scales;
+    // Whether its counts go across lanes, if it has the round alone: see family_large.cu.
+    int large, unused[3];
 };
 
 // `kind`: 0 plain, 1 one open group, 2 by the list of moves. Cells are counted from the unit's first.
+// `value`: where the child's marginal goes; its weights lie there if it has children, which `parent` tells.
 struct __align__(16) Step {
-    int label, message, outside, child_layers, input, input_width, input_layers, output, width, layers, kind, moves_from,
+    int value, message, parent, child_layers, input, input_width, input_layers, output, width, layers, kind, moves_from,
         moves_to, fall, unused[2];
 };
 
@@ -74,27 +84,29 @@ struct Forest {
     const Parent *parents;
     const Unit *units;
     const Step *steps;
-    // Of each step the child's label, outside message (or -1), inside message and layers.
-    const int4 *children;
+    // Of each step: where the child's messages are, with OPEN where they have two layers; and where its own weights
+    // are if it has children, else -1.
+    const int2 *children;
     const uchar4 *moves;
     const REAL *weights;
     const REAL *bias;
     // Where the weights of each label off and on go; -1 in `grouped` for labels that are not shifted with a group.
     const int2 *slots;
     const int *grouped;
-    // Labels of one-of groups, in chunks of at most 32; the chunks of group g are group_chunks[g]..group_chunks[g + 1].
-    const int *group_labels;
+    // Where the weights on of the labels of one-of groups are, in chunks of at most 32; the chunks of group g are
+    // group_chunks[g]..group_chunks[g + 1].
+    const int *group_places;
     const Chunk *chunks;
     const int *group_chunks;
-    // Parents by height for the inside pass, by depth for the outside pass, and where those of each level and warp start.
-    const int *up;
-    const int *up_levels;
-    const int *down;
-    const int *down_levels;
+    // The rounds of each warp, GROUPS entries each, first the way up and then the way down; where those of each warp start,
+    // its way down, and those of the next warp.
+    const int2 *rounds;
+    const int *starts;
+    // For each round, how many rounds each of MOST_WARPS warps must have done.
+    const unsigned short *awaited;
     // Where each warp's part of shared memory starts, and its length, in lines of 32 numbers.
     const int2 *regions;
-    int up_count, down_count;
-    int labels, groups, chunk_count, messages, outside, totals, unit_count, root;
+    int labels, groups, chunk_count, messages, totals, scales, root;
     // Numbers a lane of a warp's own region in global memory.
     int wide_region;
     // Numbers of scratch a block.
@@ -104,19 +116,24 @@ struct Forest {
 
 // A block's memory. Index i of an array is at [i * BLOCK_ROWS + row]; pointers are advanced by the row.
 struct Memory {
-    REAL *inside, *outside, *totals, *shares, *scales, *values, *partial;
+    REAL *numbers, *totals, *shares, *scales, *partial;
     double *offsets;
-    // The warp's own, [i * LANES + lane]: in shared memory, and in global memory for what does not fit.
+    // The warp's own in shared memory, and in global memory for what does not fit.
     REAL *near, *far;
-    int lines, lane, mode;
+    int lines, lane;
+    // One family has the round: the block's rows lie side by side in `near`.
+    bool alone;
     // Between cells of a lane, where the compiler does not know it.
     int stride;
 };
 
-// Where a round's cells lie, if its lanes have several labels: they must not take the memory apart differently.
-#define NEAR 0
-#define BY_EIGHT 1
-#define FAR 2
+#define MOST_WARPS 16
+
+// In an entry of a round: no parent, the round has one parent alone.
+#define NONE 0x0fffffff
+#define ALONE 0x10000000
+// In a child's entry: two layers.
+#define OPEN 0x40000000
 
 #define AT(array, index) (array)[(index) * BLOCK_ROWS]
 // Cells of a unit: STRIDE is known to the compiler, or 0.
@@ -132,12 +149,16 @@ __device__ __forceinline__ REAL child_on(const Forest &f, const Unit &u, const S
     return (u.shared || y == 1) ? value : value * __ldg(f.weights + s.fall);
 }
 
+// Cells that are read before any is written: memory answers late, and the compiler cannot know that they differ from
+// those written.
+#define AHEAD 4
+
 // As `forward` below, for plain units: nothing is read of the steps, and the next child's messages are on their way while
 // the cells of this one are made.
 template <int STRIDE>
 __device__ __forceinline__ void forward_plain(const Forest &f, const Memory &memory, const Unit &u, REAL *cells,
                                               REAL *scales, int *exponents) {
-    const REAL *turns = f.weights + u.turns, *message = memory.inside + u.first_message * BLOCK_ROWS;
+    const REAL *turns = f.weights + u.turns, *message = memory.numbers + u.first_message * BLOCK_ROWS;
     int size = u.steps_to - u.steps_from;
     REAL off = AT(message, 0), on = AT(message, 1), scale = 1;
     CELL(cells, 0) = 1;
@@ -148,10 +169,21 @@ __device__ __forceinline__ void forward_plain(const Forest &f, const Memory &mem
         REAL next_off = AT(message, next), next_on = AT(message, next + 1);
         CELL(scales, j) = scale;
         REAL e0 = off * scale, e1 = on * scale, carry = 0, most = 0;
-#pragma unroll 4
-        for (int m = 0; m <= j; m++) {
-            REAL x = CELL(in, m);
-            REAL cell = x * e0 + carry;
+        int m = 0;
+        for (; m + AHEAD <= j + 1; m += AHEAD) {
+            REAL x[AHEAD], turn[AHEAD];
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) x[i] = CELL(in, m + i), turn[i] = __ldg(turns + m + i);
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                REAL cell = x[i] * e0 + carry;
+                most = larger(most, cell);
+                CELL(out, m + i) = cell;
+                carry = x[i] * turn[i] * e1;
+            }
+        }
+        for (; m <= j; m++) {
+            REAL x = CELL(in, m), cell = x * e0 + carry;
             most = larger(most, cell);
             CELL(out, m) = cell;
             carry = x * __ldg(turns + m) * e1;
@@ -171,10 +203,10 @@ struct Dual {
     REAL a0, a1, b0, b1;
 };
 
-__device__ __forceinline__ Dual read_dual(const Memory &memory, int4 child) {
-    const REAL *message = memory.inside + child.z * BLOCK_ROWS;
-    bool open = child.w == 2;
-    return {AT(message, 0), AT(message, child.w), open ? AT(message, 1) : REAL(0), open ? AT(message, 3) : REAL(0)};
+__device__ __forceinline__ Dual read_dual(const Memory &memory, int2 child) {
+    bool open = child.x & OPEN;
+    const REAL *message = memory.numbers + (child.x & ~OPEN) * BLOCK_ROWS;
+    return {AT(message, 0), AT(message, open ? 2 : 1), open ? AT(message, 1) : REAL(0), open ? AT(message, 3) : REAL(0)};
 }
 
 // As `forward_plain`, with one open group.
@@ -194,9 +226,7 @@ __device__ __forceinline__ void forward_dual(const Forest &f, const Memory &memo
         CELL(scales, j) = scale;
         REAL a0 = e.a0 * scale, a1 = e.a1 * scale, b0 = e.b0 * scale, b1 = e.b1 * scale;
         REAL carry_0 = 0, carry_1 = 0, most = 0;
-#pragma unroll 2
-        for (int m = 0; m <= j; m++) {
-            REAL x0 = CELL(in, m), x1 = CELL(in, j + 1 + m), turn = __ldg(turns + m);
+        auto one = [&](int m, REAL x0, REAL x1, REAL turn) {
             REAL cell_0 = x0 * a0 + carry_0, cell_1 = x1 * a0 + (x0 * b0 + carry_1);
             most = larger(most, larger(cell_0, cell_1));
             CELL(out, m) = cell_0;
@@ -205,7 +235,17 @@ __device__ __forceinline__ void forward_dual(const Forest &f, const Memory &memo
             x1 *= turn;
             carry_0 = x0 * a1;
             carry_1 = x1 * a1 + x0 * b1;
+        };
+        int m = 0;
+        for (; m + AHEAD <= j + 1; m += AHEAD) {
+            REAL x0[AHEAD], x1[AHEAD], turn[AHEAD];
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++)
+                x0[i] = CELL(in, m + i), x1[i] = CELL(in, j + 1 + m + i), turn[i] = __ldg(turns + m + i);
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) one(m + i, x0[i], x1[i], turn[i]);
         }
+        for (; m <= j; m++) one(m, CELL(in, m), CELL(in, j + 1 + m), __ldg(turns + m));
         CELL(out, j + 1) = carry_0;
         CELL(out, 2 * j + 3) = carry_1;
         most = larger(most, larger(carry_0, carry_1));
@@ -232,7 +272,7 @@ __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, c
         const Step s = fetch(f.steps, at);
         CELL(scales, at - u.steps_from) = scale;
         REAL most = 0;
-        const REAL *message = memory.inside + s.message * BLOCK_ROWS;
+        const REAL *message = memory.numbers + s.message * BLOCK_ROWS;
         for (int y = 0; y < streams; y++) {
             const REAL *in = cells + (s.input + y * s.input_layers * s.input_width) * SPAN;
             REAL *out = cells + (s.output + y * s.layers * s.width) * SPAN;
@@ -294,8 +334,6 @@ __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, c
     }
 }
 
-// A unit's cells lie in the warp's part of shared memory: those of all lanes side by side where they fit (STRIDE 32), else
-// those of 8 lanes at a time (STRIDE 8), and where not even these fit, in global memory.
 template <int STRIDE>
 __device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, REAL *cells, Row &row) {
     forward<STRIDE>(f, memory, u, cells, cells + u.cells * SPAN, &row.exponents);
@@ -317,36 +355,46 @@ __device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memor
     }
 }
 
-__device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
+// Calls `unit<STRIDE>(memory, cells)` where the cells of a unit lie: those of all lanes side by side in the warp's part of
+// shared memory where they fit, else those of few lanes at a time, and where not even these fit, in global memory.
+template <class Pass> __device__ __forceinline__ void with_cells(const Memory &memory, const Unit &u, Pass pass) {
     REAL *eighth = memory.near - memory.lane + memory.lane % 8;
-#ifdef DOUBLE
+    Memory own = memory;
+    own.stride = LANES;
+#if GROUPS > 1
+    // Labels that share a round fit; one alone has the lanes of one group. Few come here, so one instance does for all.
+    bool fits = u.needs <= memory.lines * GROUPS;
+    if (memory.alone && fits) own.stride = BLOCK_ROWS;
+    pass.template run<0>(own, memory.alone && !fits ? memory.far : memory.near);
+#elif defined DOUBLE
     // Made once for all of its memories: doubles are for rows that are done again, and the compiler takes its time.
-    int mode = GROUPS > 1 ? memory.mode : u.needs <= memory.lines ? NEAR : u.needs <= 4 * memory.lines ? BY_EIGHT : FAR;
-    int parts = GROUPS == 1 && mode == BY_EIGHT ? 4 : 1;
-    Memory own = memory;
-    own.stride = mode == BY_EIGHT ? 8 : LANES;
-    for (int part = 0; part < parts; part++) {
-        REAL *cells = mode == NEAR ? memory.near : mode == BY_EIGHT ? eighth : memory.far;
-        if (parts == 1 || memory.lane / 8 == part) inside_unit<0>(f, own, u, cells, row);
-        if (parts > 1) __syncwarp();
+    bool near = u.needs <= memory.lines, by_eight = !near && u.needs <= 4 * memory.lines;
+    if (by_eight) own.stride = 8;
+    for (int part = 0; part < (by_eight ? 4 : 1); part++) {
+        REAL *cells = near ? memory.near : by_eight ? eighth : memory.far;
+        if (!by_eight || memory.lane / 8 == part) pass.template run<0>(own, cells);
+        if (by_eight) __syncwarp();
     }
-#elif GROUPS > 1
-    // The round has eight lanes here at a time, if any: see `visit_level`. Few labels are not near.
-    Memory own = memory;
-    own.stride = memory.mode == BY_EIGHT ? 8 : LANES;
-    if (memory.mode == NEAR) inside_unit<LANES>(f, memory, u, memory.near, row);
-    else inside_unit<0>(f, own, u, memory.mode == BY_EIGHT ? eighth : memory.far, row);
 #else
-    if (u.needs <= memory.lines) inside_unit<LANES>(f, memory, u, memory.near, row);
+    if (u.needs <= memory.lines) pass.template run<LANES>(memory, memory.near);
     else if (u.needs <= 4 * memory.lines) {
         for (int part = 0; part < 4; part++) {
-            if (memory.lane / 8 == part) inside_unit<8>(f, memory, u, eighth, row);
+            if (memory.lane / 8 == part) pass.template run<8>(memory, eighth);
             // The next eight take the same memory.
             __syncwarp();
         }
-    } else inside_unit<LANES>(f, memory, u, memory.far, row);
+    } else pass.template run<LANES>(memory, memory.far);
 #endif
 }
+
+struct InsideUnit {
+    const Forest &f;
+    const Unit &u;
+    Row &row;
+    template <int STRIDE> __device__ __forceinline__ void run(const Memory &memory, REAL *cells) {
+        inside_unit<STRIDE>(f, memory, u, cells, row);
+    }
+};
 
 // The product of totals up to a unit, from the product before it.
 __device__ __forceinline__ void multiply(const Forest &f, const Memory &memory, int index, Row &row) {
@@ -367,43 +415,6 @@ __device__ __forceinline__ void multiply(const Forest &f, const Memory &memory, 
     // Two scales: a total and a product may each be far from 1.
     REAL again = power_of_two(most, row.exponents);
     for (int i = 0; i < 2 * u.product_layers; i++) AT(memory.totals, u.product + i) *= again;
-    AT(memory.scales, 2 * index) = scale;
-    AT(memory.scales, 2 * index + 1) = again;
-}
-
-__device__ __forceinline__ void inside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
-    for (int index = p.units_from; index < p.units_to; index++) {
-        inside_unit(f, memory, fetch(f.units, index), row);
-        if (index > p.units_from) multiply(f, memory, index, row);
-    }
-    const Unit last = fetch(f.units, p.units_to - 1);
-    REAL off = p.label < 0 ? REAL(0) : AT(memory.inside, p.weight);
-    REAL on = p.label < 0 ? REAL(1) : AT(memory.inside, p.weight + 1);
-    REAL message[2 * MAX_LAYERS];
-    REAL most = 0;
-#pragma unroll
-    for (int i = 0; i < 2 * MAX_LAYERS; i++) message[i] = 0;
-    if (p.same_layers) {
-#pragma unroll
-        for (int i = 0; i < 2 * MAX_LAYERS; i++)
-            if (i < 2 * p.layers) message[i] = AT(memory.totals, last.product + i) * (i < p.layers ? off : on);
-    } else {
-        for (int way = p.own_from; way < p.own_to; way++) {
-            uchar4 move = __ldg(f.moves + way);
-            REAL below = AT(memory.totals, last.product + move.y * last.product_layers + move.x);
-            int to = move.y * p.layers + move.z;
-#pragma unroll
-            for (int i = 0; i < 2 * MAX_LAYERS; i++)
-                if (i == to) message[i] += below * (move.y ? on : off);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < 2 * MAX_LAYERS; i++) most = larger(most, message[i]);
-    REAL scale = power_of_two(most, row.exponents);
-#pragma unroll
-    for (int i = 0; i < 2 * MAX_LAYERS; i++)
-        if (i < 2 * p.layers) AT(memory.inside, p.message + i) = message[i] * scale;
-    // The outside pass needs them scaled.
-    AT(memory.inside, p.weight) = off * scale;
-    AT(memory.inside, p.weight + 1) = on * scale;
+    AT(memory.scales, u.scales) = scale;
+    AT(memory.scales, u.scales + 1) = again;
 }

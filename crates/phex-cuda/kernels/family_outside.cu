@@ -4,7 +4,7 @@
 // Transposes `multiply`.
 __device__ __forceinline__ void divide(const Forest &f, const Memory &memory, int index) {
     const Unit u = fetch(f.units, index), before = fetch(f.units, index - 1);
-    REAL scale = AT(memory.scales, 2 * index), again = AT(memory.scales, 2 * index + 1);
+    REAL scale = AT(memory.scales, u.scales), again = AT(memory.scales, u.scales + 1);
     for (int i = 0; i < 2 * u.layers; i++) AT(memory.shares, u.total + i) = 0;
     for (int i = 0; i < 2 * before.product_layers; i++) AT(memory.shares, before.product + i) = 0;
     for (int y = 0; y < 2; y++)
@@ -43,43 +43,78 @@ __device__ __forceinline__ void outside_ends(const Forest &f, const Memory &memo
     if (!(clamped <= CLAMPED)) row.suspect |= 1;
 }
 
+// What a child receives from above: its marginal, and where it has children, its message with its own weights, which
+// lie where the marginal goes. 1 / y = 2 - y up to (1 - y)^2, which the check keeps below rounding; rounding may go beyond 1.
+__device__ __forceinline__ REAL marginal_of(REAL high, REAL total, Row &row) {
+    if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
+    REAL p = high * (1 + (1 - total));
+    return p > 1 ? REAL(1) : p;
+}
+
+__device__ __forceinline__ void give_plain(const Memory &memory, int message, int weight, REAL off, REAL on, REAL marginal) {
+    int value = weight >= 0 ? weight : message;
+    if (weight >= 0) {
+        AT(memory.numbers, message) = off * AT(memory.numbers, weight);
+        AT(memory.numbers, message + 1) = on * AT(memory.numbers, weight + 1);
+    }
+    AT(memory.numbers, value) = marginal;
+}
+
+__device__ __forceinline__ void give_dual(const Memory &memory, int2 child, REAL off_0, REAL off_1, REAL on_0, REAL on_1,
+                                          REAL marginal) {
+    bool open = child.x & OPEN;
+    int message = child.x & ~OPEN;
+    if (child.y >= 0) {
+        REAL low = AT(memory.numbers, child.y), high = AT(memory.numbers, child.y + 1);
+        AT(memory.numbers, message) = off_0 * low;
+        AT(memory.numbers, message + (open ? 2 : 1)) = on_0 * high;
+        if (open) {
+            AT(memory.numbers, message + 1) = off_1 * low;
+            AT(memory.numbers, message + 3) = on_1 * high;
+        }
+    }
+    AT(memory.numbers, child.y >= 0 ? child.y : message) = marginal;
+}
+
 // The way back through a plain unit: see `forward_plain`.
 template <int STRIDE>
 __device__ __forceinline__ void backward_plain(const Forest &f, const Memory &memory, const Unit &u, const REAL *cells,
                                                const REAL *scales, REAL *b, Row &row) {
-    const REAL *turns = f.weights + u.turns, *message = memory.inside + u.first_message * BLOCK_ROWS;
+    const REAL *turns = f.weights + u.turns, *message = memory.numbers + u.first_message * BLOCK_ROWS;
     int last = u.steps_to - u.steps_from - 1;
-    int4 child = __ldg(f.children + u.steps_from + last);
+    int weight = __ldg(f.children + u.steps_from + last).y;
     REAL off_message = AT(message, 2 * last), on_message = AT(message, 2 * last + 1);
     // Child j found cells 0..j: they start behind those of the children before it.
     const REAL *before = cells + last * (last + 1) / 2 * SPAN;
     for (int j = last; j >= 0; j--) {
         int next = j > 0 ? j - 1 : 0;
-        int4 next_child = __ldg(f.children + u.steps_from + next);
+        int next_weight = __ldg(f.children + u.steps_from + next).y;
         REAL next_off = AT(message, 2 * next), next_on = AT(message, 2 * next + 1);
         REAL scale = CELL(scales, j), e0 = off_message * scale, e1 = on_message * scale;
         REAL off = 0, on = 0, now = CELL(b, 0);
-#pragma unroll 4
-        for (int m = 0; m <= j; m++) {
-            REAL after = CELL(b, m + 1), x = CELL(before, m);
-            REAL turned = after * __ldg(turns + m);
+        auto one = [&](int m, REAL after, REAL x, REAL turn) {
+            REAL turned = after * turn;
             off += x * now;
             on += x * turned;
             CELL(b, m) = now * e0 + turned * e1;
             now = after;
+        };
+        int m = 0;
+        for (; m + AHEAD <= j + 1; m += AHEAD) {
+            REAL after[AHEAD], x[AHEAD], turn[AHEAD];
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++)
+                after[i] = CELL(b, m + 1 + i), x[i] = CELL(before, m + i), turn[i] = __ldg(turns + m + i);
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) one(m + i, after[i], x[i], turn[i]);
         }
+        for (; m <= j; m++) one(m, CELL(b, m + 1), CELL(before, m), __ldg(turns + m));
         off *= scale;
         on *= scale;
-        if (child.y >= 0) {
-            AT(memory.outside, child.y) = off;
-            AT(memory.outside, child.y + 1) = on;
-        }
-        REAL high = on * on_message, total = off * off_message + high;
-        if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
-        REAL p = high * (1 + (1 - total));
-        AT(memory.values, child.x) = p > 1 ? REAL(1) : p;
+        REAL high = on * on_message, marginal = marginal_of(high, off * off_message + high, row);
+        give_plain(memory, u.first_message + 2 * j, weight, off, on, marginal);
         before -= j * SPAN;
-        child = next_child;
+        weight = next_weight;
         off_message = next_off;
         on_message = next_on;
     }
@@ -91,19 +126,16 @@ __device__ __forceinline__ void backward_dual(const Forest &f, const Memory &mem
                                               const REAL *scales, REAL *b, Row &row) {
     const REAL *turns = f.weights + u.turns;
     int last = u.steps_to - u.steps_from - 1;
-    int4 child = __ldg(f.children + u.steps_from + last);
+    int2 child = __ldg(f.children + u.steps_from + last);
     Dual e = read_dual(memory, child);
     const REAL *before = cells + last * (last + 1) * SPAN;
     REAL *b_1 = b + u.width * SPAN;
     for (int j = last; j >= 0; j--) {
-        int4 next_child = __ldg(f.children + u.steps_from + (j > 0 ? j - 1 : 0));
+        int2 next_child = __ldg(f.children + u.steps_from + (j > 0 ? j - 1 : 0));
         Dual next = read_dual(memory, next_child);
         REAL scale = CELL(scales, j), a0 = e.a0 * scale, a1 = e.a1 * scale, b0 = e.b0 * scale, b1 = e.b1 * scale;
         REAL off_0 = 0, off_1 = 0, on_0 = 0, on_1 = 0, now_0 = CELL(b, 0), now_1 = CELL(b_1, 0);
-#pragma unroll 2
-        for (int m = 0; m <= j; m++) {
-            REAL after_0 = CELL(b, m + 1), after_1 = CELL(b_1, m + 1), turn = __ldg(turns + m);
-            REAL x0 = CELL(before, m), x1 = CELL(before, j + 1 + m);
+        auto one = [&](int m, REAL after_0, REAL after_1, REAL x0, REAL x1, REAL turn) {
             REAL t0 = after_0 * turn, t1 = after_1 * turn;
             off_0 += x1 * now_1 + x0 * now_0;
             off_1 += x0 * now_1;
@@ -113,23 +145,26 @@ __device__ __forceinline__ void backward_dual(const Forest &f, const Memory &mem
             CELL(b_1, m) = now_1 * a0 + t1 * a1;
             now_0 = after_0;
             now_1 = after_1;
+        };
+        int m = 0;
+        for (; m + AHEAD <= j + 1; m += AHEAD) {
+            REAL after_0[AHEAD], after_1[AHEAD], x0[AHEAD], x1[AHEAD], turn[AHEAD];
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                after_0[i] = CELL(b, m + 1 + i), after_1[i] = CELL(b_1, m + 1 + i), turn[i] = __ldg(turns + m + i);
+                x0[i] = CELL(before, m + i), x1[i] = CELL(before, j + 1 + m + i);
+            }
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) one(m + i, after_0[i], after_1[i], x0[i], x1[i], turn[i]);
         }
+        for (; m <= j; m++)
+            one(m, CELL(b, m + 1), CELL(b_1, m + 1), CELL(before, m), CELL(before, j + 1 + m), __ldg(turns + m));
         off_0 *= scale;
         off_1 *= scale;
         on_0 *= scale;
         on_1 *= scale;
-        if (child.y >= 0) {
-            AT(memory.outside, child.y) = off_0;
-            AT(memory.outside, child.y + child.w) = on_0;
-            if (child.w == 2) {
-                AT(memory.outside, child.y + 1) = off_1;
-                AT(memory.outside, child.y + 3) = on_1;
-            }
-        }
         REAL high = on_0 * e.a1 + on_1 * e.b1, total = off_0 * e.a0 + off_1 * e.b0 + high;
-        if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
-        REAL p = high * (1 + (1 - total));
-        AT(memory.values, child.x) = p > 1 ? REAL(1) : p;
+        give_dual(memory, child, off_0, off_1, on_0, on_1, marginal_of(high, total, row));
         before -= 2 * j * SPAN;
         child = next_child;
         e = next;
@@ -152,7 +187,7 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
     for (int at = u.steps_to - 1; at >= u.steps_from; at--) {
         const Step s = fetch(f.steps, at);
         REAL scale = CELL(scales, at - u.steps_from);
-        const REAL *message = memory.inside + s.message * BLOCK_ROWS;
+        const REAL *message = memory.numbers + s.message * BLOCK_ROWS;
         REAL received[2 * MAX_LAYERS];
 #pragma unroll
         for (int i = 0; i < 2 * MAX_LAYERS; i++) received[i] = 0;
@@ -230,72 +265,24 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
             }
         }
         REAL off = 0, on = 0;
+        REAL low = s.parent ? AT(memory.numbers, s.value) : REAL(0), high = s.parent ? AT(memory.numbers, s.value + 1) : REAL(0);
 #pragma unroll
         for (int i = 0; i < 2 * MAX_LAYERS; i++) {
             if (i >= 2 * s.child_layers) continue;
             REAL share = received[i] * AT(message, i);
             if (i < s.child_layers) off += share;
             else on += share;
-            if (s.outside >= 0) AT(memory.outside, s.outside + i) = received[i];
+            if (s.parent) AT(memory.numbers, s.message + i) = received[i] * (i < s.child_layers ? low : high);
         }
-        REAL total = off + on;
-        if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
-        // 1 / y = 2 - y up to (1 - y)^2, which the check keeps below rounding. Rounding may go beyond 1.
-        REAL p = on * (1 + (1 - total));
-        AT(memory.values, s.label) = p > 1 ? REAL(1) : p;
+        AT(memory.numbers, s.value) = marginal_of(on, off + on, row);
     }
 }
 
-__device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memory, const Unit &u, Row &row) {
-    REAL *eighth = memory.near - memory.lane + memory.lane % 8;
-#ifdef DOUBLE
-    // Made once for all of its memories: doubles are for rows that are done again, and the compiler takes its time.
-    int mode = GROUPS > 1 ? memory.mode : u.needs <= memory.lines ? NEAR : u.needs <= 4 * memory.lines ? BY_EIGHT : FAR;
-    int parts = GROUPS == 1 && mode == BY_EIGHT ? 4 : 1;
-    Memory own = memory;
-    own.stride = mode == BY_EIGHT ? 8 : LANES;
-    for (int part = 0; part < parts; part++) {
-        REAL *cells = mode == NEAR ? memory.near : mode == BY_EIGHT ? eighth : memory.far;
-        if (parts == 1 || memory.lane / 8 == part) outside_unit<0>(f, own, u, cells, row);
-        if (parts > 1) __syncwarp();
+struct OutsideUnit {
+    const Forest &f;
+    const Unit &u;
+    Row &row;
+    template <int STRIDE> __device__ __forceinline__ void run(const Memory &memory, REAL *cells) {
+        outside_unit<STRIDE>(f, memory, u, cells, row);
     }
-#elif GROUPS > 1
-    // The round has eight lanes here at a time, if any: see `visit_level`. Few labels are not near.
-    Memory own = memory;
-    own.stride = memory.mode == BY_EIGHT ? 8 : LANES;
-    if (memory.mode == NEAR) outside_unit<LANES>(f, memory, u, memory.near, row);
-    else outside_unit<0>(f, own, u, memory.mode == BY_EIGHT ? eighth : memory.far, row);
-#else
-    if (u.needs <= memory.lines) outside_unit<LANES>(f, memory, u, memory.near, row);
-    else if (u.needs <= 4 * memory.lines) {
-        for (int part = 0; part < 4; part++) {
-            if (memory.lane / 8 == part) outside_unit<8>(f, memory, u, eighth, row);
-            __syncwarp();
-        }
-    } else outside_unit<LANES>(f, memory, u, memory.far, row);
-#endif
-}
-
-__device__ __forceinline__ void outside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
-    const Unit last = fetch(f.units, p.units_to - 1);
-    REAL off = AT(memory.inside, p.weight), on = AT(memory.inside, p.weight + 1);
-    if (p.label < 0) {
-        AT(memory.outside, p.outside) = 0;
-        AT(memory.outside, p.outside + 1) = 1 / AT(memory.inside, f.root + 1);
-    }
-    if (p.same_layers) {
-        for (int i = 0; i < 2 * p.layers; i++)
-            AT(memory.shares, last.product + i) = AT(memory.outside, p.outside + i) * (i < p.layers ? off : on);
-    } else {
-        for (int i = 0; i < 2 * last.product_layers; i++) AT(memory.shares, last.product + i) = 0;
-        for (int way = p.own_from; way < p.own_to; way++) {
-            uchar4 move = __ldg(f.moves + way);
-            REAL from = AT(memory.outside, p.outside + move.y * p.layers + move.z) * (move.y ? on : off);
-            AT(memory.shares, last.product + move.y * last.product_layers + move.x) += from;
-        }
-    }
-    for (int index = p.units_to - 1; index >= p.units_from; index--) {
-        if (index > p.units_from) divide(f, memory, index);
-        outside_unit(f, memory, fetch(f.units, index), row);
-    }
-}
+};

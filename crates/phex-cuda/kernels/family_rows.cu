@@ -1,57 +1,60 @@
 // Rows in and out of `family`: scores to weights, the two passes, marginals back to rows. Scores are read once and
 // marginals written once, 32 consecutive numbers at a time, turned from rows to lanes through shared memory.
 
-// The row of a lane within its block, and which of the warp's groups of lanes it is in.
-__device__ __forceinline__ int row_of_lane(int lane) { return GROUPS > 1 ? lane % BLOCK_ROWS : lane; }
-__device__ __forceinline__ int group_of_lane(int lane) { return GROUPS > 1 ? lane / BLOCK_ROWS : 0; }
-
-// Labels a tile: a tile is turned in the warp's own part of shared memory.
+// Labels a tile: a tile is turned in the warp's own part of shared memory. One number more a label than there are rows, so
+// that lanes meet different banks.
 #define TILE 32
+#define TURNED (BLOCK_ROWS + 1)
+// Of a label's second slot: it is in a one-of group.
+#define GROUPED 0x40000000
 
 struct Loaded {
     int bad, suspect;
 };
 
-// Scores with bias into `values`, weights of labels outside groups into their slots.
+// Weights of labels outside groups into their slots; of labels in groups, scores with bias into the slot of the weight on.
 __device__ void load_tile(const Forest &f, const Memory &memory, const int *row_of,
                           const SCORE *const *scores_of, const i8 *const *knowns_of, int tile, int lane, REAL *near,
                           Loaded &loaded) {
     int label = tile * TILE + lane;
     REAL bias = label < f.labels ? f.bias[label] : REAL(0);
-    i8 *known = reinterpret_cast<i8 *>(near + TILE * 33);
+    // Of this lane's label; those that need it get it from here.
+    int2 own = label < f.labels ? __ldg(f.slots + label) : make_int2(0, 0);
+    if (label < f.labels && __ldg(f.grouped + label)) own.y |= GROUPED;
+    i8 *known = reinterpret_cast<i8 *>(near + TILE * TURNED);
     // `near` of this function is not advanced by the lane: rows go in, labels come out.
-#pragma unroll 8
-    for (int r = 0; r < BLOCK_ROWS; r++) {
-        int row = row_of[r];
-        REAL theta = 0;
-        i8 evidence = 0;
-        if (row >= 0 && label < f.labels) {
-            SCORE score = __ldg(scores_of[r] + label);
-            if (!is_usable(score)) {
-                score = 0;
-                loaded.bad |= 1 << r;
-            }
-            theta = REAL(score) + bias;
-            const i8 *told = knowns_of[r];
-            if (told) evidence = i8(read_known(told[label]));
-            if (evidence > 1) loaded.bad |= 1 << r;
+    // Many at a time, and none waited for before all are on their way.
+    constexpr int AT_ONCE = BLOCK_ROWS < 8 ? BLOCK_ROWS : 8;
+    int usable = label < f.labels ? label : 0;
+    for (int from = 0; from < BLOCK_ROWS; from += AT_ONCE) {
+        SCORE scores[AT_ONCE];
+        i8 told[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) scores[i] = __ldg(scores_of[from + i] + usable);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) told[i] = knowns_of[from + i] ? knowns_of[from + i][usable] : i8(-1);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            int r = from + i, evidence = read_known(told[i]);
+            bool there = row_of[r] >= 0 && label < f.labels, good = is_usable(scores[i]);
+            if (there && (!good || evidence > 1)) loaded.bad |= 1 << r;
+            near[lane * TURNED + r] = there ? (good ? REAL(scores[i]) : REAL(0)) + bias : REAL(0);
+            known[lane * BLOCK_ROWS + r] = there ? i8(evidence) : i8(0);
         }
-        near[lane * 33 + r] = theta;
-        known[lane * LANES + r] = evidence;
     }
     __syncwarp();
     double offset = 0;
 #pragma unroll 4
     for (int i = group_of_lane(lane); i < TILE; i += GROUPS) {
-        if (tile * TILE + i >= f.labels) break;
-        int at = tile * TILE + i;
-        REAL theta = near[i * 33 + row_of_lane(lane)];
-        i8 evidence = known[i * LANES + row_of_lane(lane)];
-        int2 slot = __ldg(f.slots + at);
-        if (__ldg(f.grouped + at)) {
+        REAL theta = near[i * TURNED + row_of_lane(lane)];
+        i8 evidence = known[i * BLOCK_ROWS + row_of_lane(lane)];
+        int2 slot = make_int2(__shfl_sync(0xffffffffu, own.x, i), __shfl_sync(0xffffffffu, own.y, i));
+        if (tile * TILE + i >= f.labels) continue;
+        if (slot.y & GROUPED) {
+            slot.y &= ~GROUPED;
             // Evidence is kept in the slot of the weight off until the group is weighed.
-            AT(memory.values, at) = evidence < 0 ? REAL(-1e30) : theta;
-            AT(memory.inside, slot.x) = evidence > 0 ? REAL(0) : REAL(1);
+            AT(memory.numbers, slot.y) = evidence < 0 ? REAL(-1e30) : theta;
+            AT(memory.numbers, slot.x) = evidence > 0 ? REAL(0) : REAL(1);
             continue;
         }
         REAL size = absolute(theta);
@@ -59,8 +62,8 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const int *row_
         REAL small = exponential(-(size < LIMIT ? size : REAL(LIMIT)));
         REAL off = theta > 0 ? small : REAL(1), on = theta > 0 ? REAL(1) : small;
         offset += theta > 0 ? double(theta) : 0.0;
-        AT(memory.inside, slot.x) = evidence > 0 ? REAL(0) : off;
-        AT(memory.inside, slot.y) = evidence < 0 ? REAL(0) : on;
+        AT(memory.numbers, slot.x) = evidence > 0 ? REAL(0) : off;
+        AT(memory.numbers, slot.y) = evidence < 0 ? REAL(0) : on;
     }
     // The groups' sums in one order, whatever the warp.
     for (int step = BLOCK_ROWS; step < LANES; step *= 2) offset += __shfl_xor_sync(0xffffffffu, offset, step);
@@ -73,7 +76,7 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const int *row_
 __device__ void largest_of_chunk(const Forest &f, const Memory &memory, int chunk) {
     Chunk c = f.chunks[chunk];
     REAL most = REAL(-1e30);
-    for (int i = c.from; i < c.to; i++) most = larger(most, AT(memory.values, __ldg(f.group_labels + i)));
+    for (int i = c.from; i < c.to; i++) most = larger(most, AT(memory.numbers, __ldg(f.group_places + i)));
     AT(memory.partial, chunk) = most;
 }
 
@@ -88,14 +91,14 @@ __device__ void weigh_chunk(const Forest &f, const Memory &memory, int chunk, Lo
     Chunk c = f.chunks[chunk];
     REAL most = largest_of_group(f, memory, c.group), sum = 0;
     for (int i = c.from; i < c.to; i++) {
-        REAL theta = AT(memory.values, __ldg(f.group_labels + i));
+        REAL &place = AT(memory.numbers, __ldg(f.group_places + i)), theta = place;
         REAL below = most - theta, weight = 0;
         if (theta != REAL(-1e30)) {
             if (!(below <= LIMIT)) loaded.suspect |= 2;
             weight = exponential(-(below < LIMIT ? below : REAL(LIMIT)));
         }
         sum += weight;
-        AT(memory.values, __ldg(f.group_labels + i)) = weight;
+        place = weight;
     }
     AT(memory.partial, f.chunk_count + chunk) = sum;
 }
@@ -110,73 +113,78 @@ __device__ REAL sum_of_group(const Forest &f, const Memory &memory, int group) {
 __device__ void place_chunk(const Forest &f, const Memory &memory, int chunk) {
     Chunk c = f.chunks[chunk];
     REAL inverse = 1 / sum_of_group(f, memory, c.group);
-    for (int i = c.from; i < c.to; i++) {
-        int label = __ldg(f.group_labels + i);
-        AT(memory.inside, __ldg(f.slots + label).y) = AT(memory.values, label) * inverse;
-    }
+    for (int i = c.from; i < c.to; i++) AT(memory.numbers, __ldg(f.group_places + i)) *= inverse;
 }
 
 // Marginals from lanes to rows.
 __device__ void store_tile(const Forest &f, const Memory &memory, const Rows &rows, const int *row_of,
                            const int *status, int tile, int lane, REAL *near) {
+    int label = tile * TILE + lane, own = label < f.labels ? __ldg(f.slots + label).x : 0;
 #pragma unroll 8
     for (int i = group_of_lane(lane); i < TILE; i += GROUPS) {
-        int at = tile * TILE + i, row = row_of_lane(lane);
-        if (at < f.labels) near[i * 33 + row] = status[row] ? REAL(QUIET_NAN) : AT(memory.values, at);
+        int row = row_of_lane(lane), place = __shfl_sync(0xffffffffu, own, i);
+        if (tile * TILE + i < f.labels) near[i * TURNED + row] = status[row] ? REAL(QUIET_NAN) : AT(memory.numbers, place);
     }
     __syncwarp();
-    int label = tile * TILE + lane;
     if (label < f.labels)
         for (int r = 0; r < BLOCK_ROWS; r++)
-            if (row_of[r] >= 0) rows.marginals[u64(row_of[r]) * f.labels + label] = SCORE(near[lane * 33 + r]);
+            if (row_of[r] >= 0) rows.marginals[u64(row_of[r]) * f.labels + label] = SCORE(near[lane * TURNED + r]);
     __syncwarp();
 }
 
-// Entries of a schedule: a parent, or NONE, and above bit 28 the mode of its round.
-#define NONE 0x0fffffff
-
-// The parents of a level that a warp has, GROUPS at a time. In rounds by eight, the eights have their turns.
+// The rounds of a warp on the way up or down. What the next round reads of the tables is on its way while this one waits
+// and works.
 template <bool INSIDE>
-__device__ __forceinline__ void visit_level(const Forest &f, Memory &memory, const int *order, int from, int to, Row &row) {
-    int group = group_of_lane(memory.lane);
-    int next = from < to ? __ldg(order + from * GROUPS + group) : 0;
+__device__ __forceinline__ void visit(const Forest &f, Memory &memory, int from, int to, volatile int *progress, Row &row) {
+    const int2 *rounds = f.rounds + group_of_lane(memory.lane);
+    auto entry = [&](int at) { return __ldg(rounds + (at < to ? at : to - 1) * GROUPS); };
+    auto parent = [&](int2 some) { return fetch(f.parents, (some.x & NONE) == NONE ? 0 : some.x & NONE); };
+    int warp = threadIdx.x / LANES, other = memory.lane % MOST_WARPS;
+    auto awaited = [&](int at) { return int(__ldg(f.awaited + (at < to ? at : to - 1) * MOST_WARPS + other)); };
+    if (from >= to) return;
+    int2 next = entry(from), after = entry(from + 1);
+    int next_count = awaited(from);
+    Parent coming = parent(next);
     for (int at = from; at < to; at++) {
-        int now = next & NONE, parts = 1;
-        if (GROUPS > 1) {
-            memory.mode = next >> 28;
-            parts = memory.mode == BY_EIGHT ? 4 : 1;
-        }
-        const Parent p = fetch(f.parents, GROUPS > 1 && now == NONE ? 0 : now);
-        next = __ldg(order + (at + 1 < to ? at + 1 : at) * GROUPS + group);
-        if (GROUPS == 1 || (next & NONE) != NONE) bring(f.parents + (next & NONE));
-        for (int part = 0; part < parts; part++) {
-            bool turn = GROUPS == 1 || (now != NONE && (parts == 1 || memory.lane / 8 == part));
-            if (turn && INSIDE) inside_any(f, memory, p, row);
-            if (turn && !INSIDE) outside_any(f, memory, p, row);
-            if (GROUPS > 1) __syncwarp();
-        }
+        const Parent p = coming;
+        bool works = (next.x & NONE) != NONE;
+        int count = next_count;
+        memory.alone = next.x & ALONE;
+        next = after;
+        after = entry(at + 2);
+        next_count = awaited(at + 1);
+        coming = parent(next);
+        bring(f.children + next.y);
+        if (next.x & ALONE) bring(f.units + coming.units_from);
+        while (__any_sync(0xffffffffu, progress[other] < count)) {}
+        __threadfence_block();
+        __syncwarp();
+        if (works && INSIDE) inside_any(f, memory, p, row);
+        if (works && !INSIDE) outside_any(f, memory, p, row);
+        __syncwarp();
+        __threadfence_block();
+        if (memory.lane == 0) progress[warp] = progress[warp] + 1;
     }
 }
 
-// Arrays of the block in global memory, one after another.
-__device__ __forceinline__ Memory memory_of(const Forest &f, REAL *scratch, REAL *near, int lines, int tiles) {
+// Arrays of the block, one after another: in shared memory if RESIDENT, before those of the warps.
+__device__ __forceinline__ Memory memory_of(const Forest &f, REAL *scratch, REAL *shared, int2 region, int tiles) {
     int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    REAL *block = scratch + u64(blockIdx.x) * f.block_numbers, *numbers = block + row_of_lane(lane);
+    REAL *global = scratch + u64(blockIdx.x) * f.block_numbers, *block = RESIDENT ? shared : global;
+    REAL *numbers = block + row_of_lane(lane);
     Memory memory;
     memory.offsets = reinterpret_cast<double *>(block) + row_of_lane(lane);
     numbers += 2 * tiles * BLOCK_ROWS;
-    memory.inside = numbers, numbers += f.messages * BLOCK_ROWS;
-    memory.outside = numbers, numbers += f.outside * BLOCK_ROWS;
+    memory.numbers = numbers, numbers += f.messages * BLOCK_ROWS;
     memory.totals = numbers, numbers += f.totals * BLOCK_ROWS;
     memory.shares = numbers, numbers += f.totals * BLOCK_ROWS;
-    memory.scales = numbers, numbers += 2 * f.unit_count * BLOCK_ROWS;
-    memory.values = numbers, numbers += f.labels * BLOCK_ROWS;
+    memory.scales = numbers, numbers += f.scales * BLOCK_ROWS;
     memory.partial = numbers, numbers += 2 * f.chunk_count * BLOCK_ROWS;
-    memory.far = numbers - row_of_lane(lane) + u64(warp) * f.wide_region * LANES + lane;
-    memory.near = near + lane;
-    memory.lines = lines;
+    memory.far = (RESIDENT ? global : numbers - row_of_lane(lane)) + u64(warp) * f.wide_region * LANES + lane;
+    memory.near = shared + region.x * LANES + lane;
+    memory.lines = region.y;
     memory.lane = lane;
-    memory.mode = NEAR;
+    memory.alone = false;
     memory.stride = LANES;
     return memory;
 }
@@ -187,17 +195,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __shared__ const SCORE *scores_of[BLOCK_ROWS];
     __shared__ const i8 *knowns_of[BLOCK_ROWS];
     __shared__ int row_of[BLOCK_ROWS], exponents[BLOCK_ROWS], suspect[BLOCK_ROWS], bad[BLOCK_ROWS], status[BLOCK_ROWS];
+    // Rounds that each warp has done.
+    __shared__ volatile int progress[MOST_WARPS];
     int warps = blockDim.x / LANES, warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     // Which of the block's groups of lanes this is, and its row; of a block's first lanes, one a row.
     int group = warp * GROUPS + group_of_lane(lane), groups = warps * GROUPS, mine = row_of_lane(lane);
     bool speaks = threadIdx.x < BLOCK_ROWS;
     int to_do = rows_to_do(rows), tiles = (f.labels + TILE - 1) / TILE;
     int2 region = f.regions[warp];
-    REAL *near = reinterpret_cast<REAL *>(shared_memory) + region.x * LANES;
-    Memory memory = memory_of(f, scratch, near, region.y, tiles);
+    Memory memory = memory_of(f, scratch, reinterpret_cast<REAL *>(shared_memory), region, tiles);
+    REAL *near = memory.near - lane;
     if (blockIdx.x * BLOCK_ROWS >= to_do) return;
     // Layers that a leaf does not have are 0, and nothing writes them.
-    for (int i = group; i < f.messages; i += groups) AT(memory.inside, i) = 0;
+    for (int i = group; i < f.messages; i += groups) AT(memory.numbers, i) = 0;
     for (int first = blockIdx.x * BLOCK_ROWS; first < to_do; first += gridDim.x * BLOCK_ROWS) {
         __syncthreads();
         if (speaks) {
@@ -206,6 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             knowns_of[mine] = known_of(rows, max(row_of[mine], 0), f.labels);
             exponents[mine] = suspect[mine] = bad[mine] = 0;
         }
+        if (threadIdx.x < MOST_WARPS) progress[threadIdx.x] = 0;
         __syncthreads();
         Loaded loaded = {0, 0};
         for (int tile = warp; tile < tiles; tile += warps)
@@ -222,16 +233,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             __syncthreads();
         }
         Row row = {0, loaded.suspect};
-        for (int level = 0; level < f.up_count; level++) {
-            const int *levels = f.up_levels + level * warps + warp;
-            visit_level<true>(f, memory, f.up, __ldg(levels), __ldg(levels + 1), row);
-            __syncthreads();
-        }
-        for (int level = 0; level < f.down_count; level++) {
-            const int *levels = f.down_levels + level * warps + warp;
-            visit_level<false>(f, memory, f.down, __ldg(levels), __ldg(levels + 1), row);
-            __syncthreads();
-        }
+        const int *starts = f.starts + 2 * warp;
+        visit<true>(f, memory, __ldg(starts), __ldg(starts + 1), progress, row);
+        visit<false>(f, memory, __ldg(starts + 1), __ldg(starts + 2), progress, row);
+        __syncthreads();
         atomicAdd(&exponents[mine], row.exponents);
         atomicOr(&suspect[mine], row.suspect);
         __syncthreads();
@@ -240,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             for (int tile = 0; tile < tiles; tile++) offset += AT(memory.offsets, tile);
             for (int g = 0; g < f.groups; g++)
                 offset += double(largest_of_group(f, memory, g)) + log(double(sum_of_group(f, memory, g)));
-            double value = AT(memory.inside, f.root + 1);
+            double value = AT(memory.numbers, f.root + 1);
             int what = ANSWERED;
             double log_partition = log(value) + exponents[mine] * LN_2 + offset;
             if (bad[mine]) {

@@ -7,23 +7,28 @@
 template <int K, int L> struct Children {
     // Messages off and on, by layer, and the scale that each step applies.
     REAL off[K][L], on[K][L], scale[K];
+    int2 entry[K];
 };
 
-template <int K, int L>
+template <int K, int L, bool INSIDE>
 __device__ __forceinline__ void read_children(const Forest &f, const Memory &memory, const Parent &p,
                                               Children<K, L> &c) {
+    // All at once: each answer takes long.
+#pragma unroll
+    for (int j = 0; j < K; j++)
+        if (L > 1 || !INSIDE) c.entry[j] = __ldg(f.children + p.children + j);
 #pragma unroll
     for (int j = 0; j < K; j++) {
         if (L == 1) {
             // Siblings lie side by side.
-            c.off[j][0] = AT(memory.inside, p.first_message + 2 * j);
-            c.on[j][0] = AT(memory.inside, p.first_message + 2 * j + 1);
+            c.off[j][0] = AT(memory.numbers, p.first_message + 2 * j);
+            c.on[j][0] = AT(memory.numbers, p.first_message + 2 * j + 1);
         } else {
-            int4 child = __ldg(f.children + p.children + j);
-            c.off[j][0] = AT(memory.inside, child.z);
-            c.on[j][0] = AT(memory.inside, child.z + child.w);
-            c.off[j][L - 1] = child.w == 2 ? AT(memory.inside, child.z + 1) : REAL(0);
-            c.on[j][L - 1] = child.w == 2 ? AT(memory.inside, child.z + 3) : REAL(0);
+            Dual e = read_dual(memory, c.entry[j]);
+            c.off[j][0] = e.a0;
+            c.on[j][0] = e.a1;
+            c.off[j][L - 1] = e.b0;
+            c.on[j][L - 1] = e.b1;
         }
     }
 }
@@ -55,9 +60,9 @@ __device__ __forceinline__ REAL join(const REAL (&in)[L][K + 1], REAL (&out)[L][
 template <int K, int L>
 __device__ __forceinline__ void inside_simple(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
     Children<K, L> c;
-    read_children<K, L>(f, memory, p, c);
+    read_children<K, L, true>(f, memory, p, c);
     const REAL *turns = f.weights + p.turns, *falls = f.weights + p.falls;
-    REAL low = AT(memory.inside, p.weight), high = AT(memory.inside, p.weight + 1);
+    REAL low = AT(memory.numbers, p.weight), high = AT(memory.numbers, p.weight + 1);
     REAL cells[L][K + 1], next[L][K + 1], scale = 1;
     cells[0][0] = 1;
     cells[L - 1][0] = L == 1 ? 1 : 0;
@@ -86,20 +91,19 @@ __device__ __forceinline__ void inside_simple(const Forest &f, const Memory &mem
     }
     scale = power_of_two(most, row.exponents);
 #pragma unroll
-    for (int i = 0; i < 2 * L; i++) AT(memory.inside, p.message + i) = message[i] * scale;
-    AT(memory.inside, p.weight) = low * scale;
-    AT(memory.inside, p.weight + 1) = high * scale;
+    for (int i = 0; i < 2 * L; i++) AT(memory.numbers, p.message + i) = message[i] * scale;
+    AT(memory.numbers, p.weight) = low * scale;
+    AT(memory.numbers, p.weight + 1) = high * scale;
 }
 
 template <int K, int L>
 __device__ __forceinline__ void outside_simple(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
     Children<K, L> c;
-    read_children<K, L>(f, memory, p, c);
+    read_children<K, L, false>(f, memory, p, c);
     const REAL *turns = f.weights + p.turns, *falls = f.weights + p.falls;
-    REAL low = AT(memory.inside, p.weight), high = AT(memory.inside, p.weight + 1);
     REAL shares[2 * L];
 #pragma unroll
-    for (int i = 0; i < 2 * L; i++) shares[i] = AT(memory.outside, p.outside + i) * (i < L ? low : high);
+    for (int i = 0; i < 2 * L; i++) shares[i] = AT(memory.numbers, p.message + i);
     // before[j]: the cells before child j.
     REAL before[K][L][K + 1], cells[L][K + 1];
     int counted = 0;
@@ -117,7 +121,6 @@ __device__ __forceinline__ void outside_simple(const Forest &f, const Memory &me
         for (int m = 0; m <= K; m++) cells[i][m] = shares[L + i] + shares[i] * __ldg(falls + m);
 #pragma unroll
     for (int j = K - 1; j >= 0; j--) {
-        int4 child = __ldg(f.children + p.children + j);
         REAL scale = c.scale[j], a0 = c.off[j][0] * scale, a1 = c.on[j][0] * scale;
         REAL b0 = c.off[j][L - 1] * scale, b1 = c.on[j][L - 1] * scale;
         REAL off[L], on[L];
@@ -149,41 +152,46 @@ __device__ __forceinline__ void outside_simple(const Forest &f, const Memory &me
             low_share += off[i] * c.off[j][i];
             high_share += on[i] * c.on[j][i];
         }
-        if (child.y >= 0) {
-            AT(memory.outside, child.y) = off[0];
-            AT(memory.outside, child.y + child.w) = on[0];
-            if (L == 2 && child.w == 2) {
-                AT(memory.outside, child.y + 1) = off[L - 1];
-                AT(memory.outside, child.y + 3) = on[L - 1];
-            }
-        }
-        REAL total = low_share + high_share;
-        if (!(absolute(total - 1) <= TOLERANCE)) row.suspect |= 1;
-        REAL marginal = high_share * (1 + (1 - total));
-        AT(memory.values, child.x) = marginal > 1 ? REAL(1) : marginal;
+        REAL marginal = marginal_of(high_share, low_share + high_share, row);
+        if (L == 1) give_plain(memory, p.first_message + 2 * j, c.entry[j].y, off[0], on[0], marginal);
+        else give_dual(memory, c.entry[j], off[0], off[L - 1], on[0], on[L - 1], marginal);
     }
 }
 
-#define UP_TO_SIX(pass, layers)                                              \
+#define UP_TO_THREE(pass, layers)                                            \
     case 1: return pass<1, layers>(f, memory, p, row);                       \
     case 2: return pass<2, layers>(f, memory, p, row);                       \
-    case 3: return pass<3, layers>(f, memory, p, row);                       \
+    case 3: return pass<3, layers>(f, memory, p, row);
+
+// Two layers of more cells would not fit the registers. Where lanes have different labels, larger families go by
+// family_large.cu, which is less to compile, and to fetch.
+#if GROUPS > 1
+#define ONE_LAYER(pass)                                                      \
+    switch (p.size) {                                                        \
+        UP_TO_THREE(pass, 1)                                                 \
+    case 4: return pass<4, 1>(f, memory, p, row);                            \
+    }
+#define TWO_LAYERS(pass)                                                     \
+    switch (p.size) {                                                        \
+        UP_TO_THREE(pass, 2)                                                 \
+    }
+#else
+#define UP_TO_SIX(pass, layers)                                              \
+    UP_TO_THREE(pass, layers)                                                \
     case 4: return pass<4, layers>(f, memory, p, row);                       \
     case 5: return pass<5, layers>(f, memory, p, row);                       \
     case 6: return pass<6, layers>(f, memory, p, row);
-
-// Two layers of more cells would not fit the registers.
 #define ONE_LAYER(pass)                                                      \
     switch (p.size) {                                                        \
         UP_TO_SIX(pass, 1)                                                   \
     case 7: return pass<7, 1>(f, memory, p, row);                            \
     case 8: return pass<8, 1>(f, memory, p, row);                            \
     }
-
 #define TWO_LAYERS(pass)                                                     \
     switch (p.size) {                                                        \
         UP_TO_SIX(pass, 2)                                                   \
     }
+#endif
 
 #endif
 

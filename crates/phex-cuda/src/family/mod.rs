@@ -15,15 +15,17 @@ use crate::buffer::{Buffer, Tables};
 use crate::device::{Device, Stream};
 use crate::program::{Arguments, Function, Shape, Source};
 use crate::rows::{Precision, RawRows};
-use schedule::{Schedule, levels, schedule};
+use schedule::{Schedule, Work, levels, schedule};
 pub use shapes::BlockRows;
 use shapes::{FORMS, choose};
-use tables::{Chunk, Parent, Step, Weights, parent, steps, weights};
+use tables::{Chunk, Parent, Step, Weights, child, parent, steps, weights};
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 7] = [
     include_str!("../../kernels/common.cu"),
     include_str!("../../kernels/family.cu"),
     include_str!("../../kernels/family_outside.cu"),
+    include_str!("../../kernels/family_large.cu"),
+    include_str!("../../kernels/family_parent.cu"),
     include_str!("../../kernels/family_simple.cu"),
     include_str!("../../kernels/family_rows.cu"),
 ];
@@ -34,6 +36,15 @@ const LANES: usize = 32;
 const TILE: usize = 32;
 /// More layers would not fit the registers.
 const MOST_LAYERS: usize = 4;
+
+/// The form of blocks in doubles, by its place in [`FORMS`]: those of few rows, in global memory.
+const DOUBLE_FORM: usize = 1;
+
+/// Numbers of a row: log-sums by tile (doubles), messages, totals and their shares, scales, sums of groups. The kernel lays
+/// them out in this order.
+fn numbers_of_row([labels, chunks, messages]: [usize; 3], weights: &Weights) -> usize {
+    2 * labels.div_ceil(TILE) + messages + 2 * weights.totals + weights.scales + 2 * chunks
+}
 
 /// A kernel's form of blocks, by its place in [`FORMS`], and type of arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,8 +62,10 @@ pub(crate) struct Family {
     double: Weights,
     raw: RawForest,
     layers: usize,
-    /// By type of arithmetic, then by form of blocks.
-    schedules: [[Schedule; FORMS.len()]; 2],
+    /// By form of blocks, where rows fit it, in single precision.
+    schedules: [Option<Schedule>; FORMS.len()],
+    /// In doubles, which are few rows and done in global memory.
+    double_schedule: Schedule,
     multiprocessors: usize,
     block_rows: BlockRows,
 }
@@ -69,23 +82,19 @@ struct RawForest {
     bias: u64,
     slots: u64,
     grouped: u64,
-    group_labels: u64,
+    group_places: u64,
     chunks: u64,
     group_chunks: u64,
-    up: u64,
-    up_levels: u64,
-    down: u64,
-    down_levels: u64,
+    rounds: u64,
+    starts: u64,
+    awaited: u64,
     regions: u64,
-    up_count: i32,
-    down_count: i32,
     labels: i32,
     groups: i32,
     chunk_count: i32,
     messages: i32,
-    outside: i32,
     totals: i32,
-    unit_count: i32,
+    scales: i32,
     root: i32,
     wide_region: i32,
     block_numbers: u64,
@@ -107,39 +116,47 @@ impl Family {
             return Err(unsupported(format!("its one-of groups need {layers} layers of messages")));
         }
         let mut tables = Tables::default();
-        let single = weights(&mut tables, forest, 80.0, |value| value as f32);
-        let double = weights(&mut tables, forest, 600.0, |value| value).ok_or_else(|| {
-            unsupported(String::from("an edge costs more than 600, and is not hard"))
-        })?;
+        let single = weights(&mut tables, forest, Precision::Single, |value| value as f32);
+        let double =
+            weights(&mut tables, forest, Precision::Double, |value| value).ok_or_else(|| {
+                unsupported(String::from("an edge costs more than 600, and is not hard"))
+            })?;
         let parents: Vec<Parent> = plan.parents.iter().map(|&at| parent(plan, at)).collect();
         let steps: Vec<Step> = plan.units.iter().flat_map(|unit| steps(plan, unit)).collect();
         let moves: Vec<[u8; 4]> = plan.moves.iter().map(|m| [m.a, m.b, m.to, 0]).collect();
         let slots: Vec<[i32; 2]> = plan.slots.iter().map(|s| s.map(|at| at as i32)).collect();
         let mut grouped = vec![0i32; forest.bias.len()];
         forest.shifted.iter().flatten().for_each(|&label| grouped[label] = 1);
-        let (mut group_labels, mut chunks) = (Vec::<i32>::new(), Vec::<Chunk>::new());
+        let (mut group_places, mut chunks) = (Vec::<i32>::new(), Vec::<Chunk>::new());
         let mut group_chunks = vec![0i32];
         for (group, labels) in forest.shifted.iter().enumerate() {
             for some in labels.chunks(TILE) {
-                let from = group_labels.len() as i32;
-                group_labels.extend(some.iter().map(|&label| label as i32));
-                chunks.push([group as i32, from, group_labels.len() as i32]);
+                let from = group_places.len() as i32;
+                group_places.extend(some.iter().map(|&label| plan.slots[label][1] as i32));
+                chunks.push([group as i32, from, group_places.len() as i32]);
             }
             group_chunks.push(chunks.len() as i32);
         }
         let (up, down) = levels(plan);
-        let counts = (up.len() as i32, down.len() as i32, chunks.len() as i32);
-        let schedules = [Precision::Single, Precision::Double].map(|real| {
-            FORMS.map(|form| {
-                schedule(&mut tables, plan, form, real, device.shared_bytes(), [&up, &down])
-            })
-        });
-        let children: Vec<[i32; 4]> = steps.iter().map(|s| [s[0], s[2], s[1], s[3]]).collect();
+        let sizes = [forest.bias.len(), chunks.len(), plan.messages];
+        let row = numbers_of_row(sizes, single.as_ref().unwrap_or(&double));
+        let levels: [&[Vec<usize>]; 2] = [&up, &down];
+        let mut scheduled = |form: shapes::Form, real| {
+            let resident = if form.resident { row } else { 0 };
+            let work = Work { plan, form, real, resident, levels };
+            schedule(&mut tables, &work, device.shared_bytes())
+        };
+        let schedules = FORMS.map(|form| scheduled(form, Precision::Single));
+        let double_schedule = scheduled(FORMS[DOUBLE_FORM], Precision::Double);
+        let double_schedule = double_schedule.ok_or_else(|| {
+            unsupported(String::from("a block of the GPU has too little shared memory"))
+        })?;
+        let children: Vec<[i32; 2]> = plan.steps.iter().map(|step| child(plan, step)).collect();
         let (parents, steps) = (tables.add(&parents), tables.add(&steps));
         let children = tables.add(&children);
         let (moves, slots) = (tables.add(&moves), tables.add(&slots));
-        let [grouped, group_labels, group_chunks] =
-            [&grouped, &group_labels, &group_chunks].map(|table| tables.add(table));
+        let [grouped, group_places, group_chunks] =
+            [&grouped, &group_places, &group_chunks].map(|table| tables.add(table));
         let chunks = tables.add(&chunks);
         let tables = tables.upload(device)?;
         let root = plan.nodes.last().map_or(0, |node| node.message);
@@ -153,44 +170,60 @@ impl Family {
             bias: 0,
             slots: tables.at(slots),
             grouped: tables.at(grouped),
-            group_labels: tables.at(group_labels),
+            group_places: tables.at(group_places),
             chunks: tables.at(chunks),
             group_chunks: tables.at(group_chunks),
-            up: 0,
-            up_levels: 0,
-            down: 0,
-            down_levels: 0,
+            rounds: 0,
+            starts: 0,
+            awaited: 0,
             regions: 0,
-            up_count: counts.0,
-            down_count: counts.1,
-            labels: forest.bias.len() as i32,
+            labels: sizes[0] as i32,
             groups: forest.shifted.len() as i32,
-            chunk_count: counts.2,
+            chunk_count: sizes[1] as i32,
             messages: plan.messages as i32,
-            outside: plan.outside as i32,
-            totals: plan.totals as i32,
-            unit_count: plan.units.len() as i32,
+            totals: 0,
+            scales: 0,
             root: root as i32,
             wide_region: 0,
             block_numbers: 0,
             constant: forest.constant,
         };
         let multiprocessors = device.multiprocessors();
-        Ok(Family { tables, single, double, raw, layers, schedules, multiprocessors, block_rows })
+        Ok(Family {
+            tables,
+            single,
+            double,
+            raw,
+            layers,
+            schedules,
+            double_schedule,
+            multiprocessors,
+            block_rows,
+        })
     }
 
     /// The kernels for so many rows of this type, the first and that of rows done again.
     fn variants(&self, rows: usize, score: Precision) -> (Variant, Option<Variant>) {
-        let form = choose(self.block_rows, rows, self.multiprocessors);
-        let double = Variant { score, real: Precision::Double, form: form.max(1) };
+        let double = Variant { score, real: Precision::Double, form: DOUBLE_FORM };
         if score == Precision::Double || self.single.is_none() {
             return (double, None);
         }
+        let fits = |place: usize| self.schedules[place].is_some();
+        let form = choose(self.block_rows, rows, self.multiprocessors, fits);
         (Variant { score, real: Precision::Single, form }, Some(double))
     }
 
     fn schedule(&self, variant: Variant) -> &Schedule {
-        &self.schedules[usize::from(variant.real == Precision::Double)][variant.form]
+        let single = &self.schedules[variant.form];
+        single
+            .as_ref()
+            .filter(|_| variant.real == Precision::Single)
+            .unwrap_or(&self.double_schedule)
+    }
+
+    fn weights(&self, variant: Variant) -> &Weights {
+        let single = self.single.as_ref().filter(|_| variant.real == Precision::Single);
+        single.unwrap_or(&self.double)
     }
 
     fn threads(&self, variant: Variant) -> u32 {
@@ -204,6 +237,7 @@ impl Family {
             format!("THREADS={}", self.threads(variant)),
             format!("BLOCKS={}", variant.resident()),
             format!("BLOCK_ROWS={}", variant.rows()),
+            format!("RESIDENT={}", i32::from(FORMS[variant.form].resident)),
             // Powers of two: models with other numbers share a kernel.
             format!("MAX_LAYERS={}", self.layers.next_power_of_two()),
         ];
@@ -220,13 +254,11 @@ impl Family {
     /// Numbers of a block in global memory; even, for doubles lie among them.
     fn numbers(&self, variant: Variant) -> usize {
         let raw = &self.raw;
-        let tiles = (raw.labels as usize).div_ceil(TILE);
-        let sizes = [raw.messages, raw.outside, 2 * raw.totals, 2 * raw.unit_count, raw.labels];
-        let all: usize = sizes.iter().map(|&size| size as usize).sum();
-        let chunks = 2 * raw.chunk_count as usize;
+        let sizes = [raw.labels, raw.chunk_count, raw.messages].map(|size| size as usize);
+        let row = numbers_of_row(sizes, self.weights(variant));
         let Schedule { warps, wide, .. } = *self.schedule(variant);
-        let own = warps * wide * LANES;
-        ((2 * tiles + all + chunks) * variant.rows() + own).next_multiple_of(LANES)
+        let own = if FORMS[variant.form].resident { 0 } else { row * variant.rows() };
+        (own + warps * wide * LANES).next_multiple_of(LANES)
     }
 
     fn scratch(&self, variant: Variant, rows: usize) -> usize {
@@ -294,19 +326,17 @@ impl Family {
         stream: Stream,
     ) -> Result<(), Error> {
         let function = device.function(&self.source(variant))?;
-        let weights = match (variant.real, &self.single) {
-            (Precision::Single, Some(single)) => single,
-            _ => &self.double,
-        };
+        let weights = self.weights(variant);
         let (schedule, tables) = (self.schedule(variant), &self.tables);
         let forest = RawForest {
             units: self.tables.at(weights.units),
             weights: self.tables.at(weights.values),
             bias: self.tables.at(weights.bias),
-            up: tables.at(schedule.up[1]),
-            up_levels: tables.at(schedule.up[0]),
-            down: tables.at(schedule.down[1]),
-            down_levels: tables.at(schedule.down[0]),
+            rounds: tables.at(schedule.rounds),
+            starts: tables.at(schedule.starts),
+            awaited: tables.at(schedule.awaited),
+            totals: weights.totals as i32,
+            scales: weights.scales as i32,
             regions: tables.at(schedule.regions),
             wide_region: schedule.wide as i32,
             block_numbers: self.numbers(variant) as u64,
@@ -325,7 +355,7 @@ impl Family {
 
 impl Variant {
     fn resident(self) -> usize {
-        FORMS[self.form].resident(self.real)
+        FORMS[self.form].resident_blocks(self.real)
     }
 
     /// Rows of a block.

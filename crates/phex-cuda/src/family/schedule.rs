@@ -1,24 +1,27 @@
-//! Which warp of a block does which labels, and how much shared memory each has.
+//! Which warp of a block does which labels in which order, and how much shared memory each has.
 //!
-//! Levels are done one after another with a barrier between them, so the parents of a level are shared out such that the
-//! warps end together; large families go to the warps that have more shared memory. Where a block has few rows, the lanes
-//! of a warp have several parents at a time, a round: those next to each other in size, so that they take the same steps.
+//! A round is what a warp does at a time: one label, or where a block has few rows several of a level, next to each other in
+//! size so that they take the same steps. A large family has a round alone, its counts across the lanes, and so has a label that
+//! needs more than a warp's least part of the memory. Rounds wait for those that they need, by how far each warp has come, and not
+//! for whole levels: a list schedule, the longest way to the end first, each to the warp that is done with it first.
 
 use std::collections::HashMap;
 
 use phex::infer::compiled::{Kind, Plan, Step, Unit};
 
 use super::shapes::Form as BlockForm;
+use super::tables::{NARROW, in_registers};
 use super::{LANES, TILE};
 use crate::buffer::{Offset, Tables};
 use crate::rows::Precision;
 
-/// The schedule of a shape in one type of arithmetic.
+/// The schedule of a form of blocks in one type of arithmetic.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pub(super) regions: Offset,
-    pub(super) up: [Offset; 2],
-    pub(super) down: [Offset; 2],
+    pub(super) rounds: Offset,
+    pub(super) starts: Offset,
+    pub(super) awaited: Offset,
     pub(super) warps: usize,
     /// Lines of shared memory a block.
     pub(super) lines: usize,
@@ -26,20 +29,39 @@ pub(super) struct Schedule {
     pub(super) wide: usize,
 }
 
-/// Shares out the shared memory of a block and the parents of each level.
+/// What a schedule is made for.
+pub(super) struct Work<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) form: BlockForm,
+    pub(super) real: Precision,
+    /// Numbers of a row that stay in shared memory.
+    pub(super) resident: usize,
+    /// The parents by height and by depth.
+    pub(super) levels: [&'a [Vec<usize>]; 2],
+}
+
+/// Shares out the shared memory of a block and the parents of each level; none if the block's numbers do not fit.
 pub(super) fn schedule(
     tables: &mut Tables,
-    plan: &Plan,
-    form: BlockForm,
-    real: Precision,
+    work: &Work<'_>,
     shared_bytes: usize,
-    levels: [&Vec<Vec<usize>>; 2],
-) -> Schedule {
-    let all = (shared_bytes / form.resident(real) - 2048) / (LANES * real.bytes());
-    let widest = plan.units.iter().map(|unit| needs(plan, unit)).max().unwrap_or(0);
-    let lines = regions(form, real, all, widest);
+) -> Option<Schedule> {
+    let (form, real) = (work.form, work.real);
+    let all = (shared_bytes / form.resident_blocks(real) - 2048) / (LANES * real.bytes());
+    let own = (work.resident * form.rows).div_ceil(LANES);
+    let simple = in_registers(work.plan, real, form.groups());
+    let parents = Parents { plan: work.plan, simple: &simple, groups: form.groups() };
+    let lines = if form.groups() > 1 {
+        // A lane of a large family has at most eight counts.
+        if parents.most_counts() >= 8 * form.groups() {
+            return None;
+        }
+        regions_by_need(form, all.checked_sub(own)?, &parents.wanted(work))?
+    } else {
+        regions(form, real, all.checked_sub(own)?, parents.widest())?
+    };
     let big = lines.iter().copied().max().unwrap_or(0);
-    let mut next = 0;
+    let mut next = own;
     let regions: Vec<[i32; 2]> = lines
         .iter()
         .map(|&lines| {
@@ -47,24 +69,32 @@ pub(super) fn schedule(
             [(next - lines) as i32, lines as i32]
         })
         .collect();
-    let wide = if widest > 4 * big { widest } else { 0 };
-    let [up, down] = levels.map(|levels| {
-        let (starts, order) = share_out(plan, levels, &lines, LANES / form.rows);
-        [tables.add(&starts), tables.add(&order)]
-    });
-    Schedule { regions: tables.add(&regions), up, down, warps: lines.len(), lines: next, wide }
+    let wide = if parents.widest() > big * parts(form.groups()) { parents.widest() } else { 0 };
+    let Rounds { starts, entries, awaited } = share_out(&parents, work.levels, &lines);
+    let (starts, rounds) = (tables.add(&starts), tables.add(&entries));
+    let (regions, awaited) = (tables.add(&regions), tables.add(&awaited));
+    Some(Schedule { regions, rounds, starts, awaited, warps: lines.len(), lines: next, wide })
 }
 
-/// Lines of shared memory of each warp, of so many of the block. None has fewer than a tile of scores and evidence takes,
-/// which warps turn at the same time; where they would not fit, there are fewer warps.
-fn regions(form: BlockForm, real: Precision, all: usize, widest: usize) -> Vec<usize> {
-    let tile = TILE + 1 + (TILE / real.bytes()).max(1);
-    let warps = form.warps.min(all / tile).max(1);
+/// Lines that a tile of scores and evidence takes, which warps turn at the same time.
+fn tile(form: BlockForm, real: Precision) -> usize {
+    TILE * (form.rows + 1) / LANES + (TILE * form.rows).div_ceil(LANES * real.bytes())
+}
+
+/// Lines of shared memory of each warp, of so many of the block. None has fewer than a tile takes; where they would not
+/// fit, there are fewer warps.
+fn regions(form: BlockForm, real: Precision, all: usize, widest: usize) -> Option<Vec<usize>> {
+    let tile = tile(form, real);
+    let warps = form.warps.min(all / tile);
+    // Rows in shared memory that leave little of it would have to do with few warps.
+    if warps == 0 || (form.resident && warps < form.warps) {
+        return None;
+    }
     let large = &form.large[..form.large.len().min(warps - 1)];
     let even = all / warps;
     let mut lines = vec![even; warps];
     if widest <= even || large.is_empty() {
-        return lines;
+        return Some(lines);
     }
     let parts: usize = large.iter().map(|part| part * all / 1000).sum();
     lines.fill(all.saturating_sub(parts) / (warps - large.len()));
@@ -74,93 +104,255 @@ fn regions(form: BlockForm, real: Precision, all: usize, widest: usize) -> Vec<u
         lines.fill(tile);
         large.iter().zip(&mut lines).for_each(|(part, lines)| *lines += part * rest / sum);
     }
-    lines
+    Some(lines)
+}
+
+/// As [`regions`] for blocks of few rows: the first warp has what the largest family of any level wants, the second what
+/// the second of any level wants but at most a quarter of what is left, and so on as long as there is some. None if the
+/// largest does not fit.
+fn regions_by_need(form: BlockForm, all: usize, wanted: &[usize]) -> Option<Vec<usize>> {
+    let tile = tile(form, Precision::Single);
+    let mut rest = all.checked_sub(form.warps * tile)?;
+    if wanted.first().is_some_and(|&most| most > tile + rest) {
+        return None;
+    }
+    let (mut lines, mut most) = (vec![tile; form.warps], rest);
+    for (lines, &wanted) in lines.iter_mut().zip(wanted) {
+        let more = wanted.saturating_sub(tile).min(most).min(rest);
+        *lines += more;
+        if rest == most {
+            most = (rest - more) / 4;
+        }
+        rest -= more;
+    }
+    Some(lines)
+}
+
+/// The parents of a plan and which are done in registers.
+pub(super) struct Parents<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) simple: &'a [bool],
+    /// Labels that a warp has at a time.
+    pub(super) groups: usize,
+}
+
+impl Parents<'_> {
+    fn units(&self, place: usize) -> &[Unit] {
+        &self.plan.units[self.plan.nodes[self.plan.parents[place]].units.clone()]
+    }
+
+    /// About how many cycles a unit takes, way up or down, as was measured.
+    fn cost(&self, unit: &Unit, way: usize) -> usize {
+        let (size, layers) = (unit.steps.len(), unit.most_layers);
+        let [fixed, step] = match self.groups > 1 && is_large(self.plan, unit) {
+            true => [[2000, 200], [2500, 450]][way],
+            false => [[600, 100 + 8 * size], [800, 250 + 20 * size]][way],
+        };
+        fixed + step * size * (1 + layers) / 2
+    }
+
+    fn needs_of(&self, unit: &Unit) -> usize {
+        match self.groups > 1 && is_large(self.plan, unit) {
+            true => needs_of_large(unit),
+            false => needs(self.plan, unit),
+        }
+    }
+
+    /// The children of the largest family whose counts go across lanes.
+    fn most_counts(&self) -> usize {
+        let large = self.plan.units.iter().filter(|unit| is_large(self.plan, unit));
+        large.map(|unit| unit.steps.len()).max().unwrap_or(0)
+    }
+
+    /// Whether a parent has a round alone, where a warp has at least so many lines.
+    fn is_alone(&self, place: usize, least: usize) -> bool {
+        let large = || self.units(place).iter().any(|unit| is_large(self.plan, unit));
+        self.groups > 1 && !self.simple[place] && (large() || self.needs(place) > least)
+    }
+
+    fn children(&self, place: usize) -> impl Iterator<Item = usize> {
+        let steps = self.units(place).iter().flat_map(|unit| &self.plan.steps[unit.steps.clone()]);
+        steps.map(|step| step.node)
+    }
+
+    /// Numbers a lane of a warp's memory.
+    fn needs(&self, place: usize) -> usize {
+        if self.simple[place] {
+            return 0;
+        }
+        self.units(place).iter().map(|unit| self.needs_of(unit)).max().unwrap_or(0)
+    }
+
+    fn widest(&self) -> usize {
+        (0..self.simple.len()).map(|place| self.needs(place)).max().unwrap_or(0)
+    }
+
+    /// Lines that the largest family of any level wants alone, the second of any level, and so on.
+    fn wanted(&self, work: &Work<'_>) -> Vec<usize> {
+        let mut all = Vec::new();
+        for level in work.levels.into_iter().flatten() {
+            let mut lines: Vec<usize> =
+                level.iter().map(|&place| self.needs(place).div_ceil(self.groups)).collect();
+            lines.sort_unstable_by_key(|&lines| std::cmp::Reverse(lines));
+            all.resize(all.len().max(lines.len()), 0);
+            all.iter_mut().zip(lines).for_each(|(most, lines)| *most = lines.max(*most));
+        }
+        all
+    }
 }
 
 /// Far more than any family costs.
 const NEVER: usize = 1 << 24;
 
-/// In a round's entries: no parent.
+/// In a round's entries, as the kernel has them: no parent; the round has one parent alone.
 const NONE: usize = (1 << 28) - 1;
+const ALONE: usize = 1 << 28;
 
-/// Where the cells of a round lie, as the kernel has it: in shared memory, there eight lanes at a time, or in global memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Near = 0,
-    ByEight = 1,
-    Far = 2,
+/// Into how many parts a warp's lanes go if its memory is too small for all: it holds the cells of 8 lanes at a time, or of
+/// a block's few rows.
+fn parts(groups: usize) -> usize {
+    if groups > 1 { groups } else { 4 }
 }
 
-/// The mode of a round that needs so many numbers a lane on a warp with so many lines; none where it fits another warp's
-/// part: only what fits none has memory elsewhere.
-fn mode(needs: usize, lines: usize, most: usize) -> Option<Mode> {
+/// How many times longer a unit takes for where its cells lie, on a warp with so many lines of at most so many.
+fn slowness(needs: usize, lines: usize, most: usize, groups: usize) -> usize {
     match needs {
-        _ if needs <= lines => Some(Mode::Near),
-        _ if needs <= 4 * lines => Some(Mode::ByEight),
-        _ if needs > 4 * most => Some(Mode::Far),
-        _ => None,
+        _ if needs <= lines * groups => 1,
+        // Eight lanes at a time take four rounds; memory beyond shared memory is far slower. Only what fits no warp's part
+        // has memory elsewhere.
+        _ if groups == 1 && needs <= lines * parts(groups) => 4,
+        _ if needs > most * parts(groups) => 40,
+        _ => NEVER,
     }
 }
 
-/// The rounds of each level and warp, `groups` parents each: the dearest first, each to the warp that is done with it
-/// first.
-pub(super) fn share_out(
-    plan: &Plan,
-    levels: &[Vec<usize>],
-    lines: &[usize],
-    groups: usize,
-) -> (Vec<i32>, Vec<i32>) {
-    let most = lines.iter().copied().max().unwrap_or(0);
-    let units = |place: usize| &plan.units[plan.nodes[plan.parents[place]].units.clone()];
-    let work = |unit: &Unit| 60 + 40 * unit.steps.len() + 8 * cells(plan, unit);
-    let alone = |place: usize| units(place).iter().map(work).sum::<usize>();
-    // With one parent a round each unit has its own mode, with several the round has one.
-    let unit_cost = |unit: &Unit, needs: usize, lines: usize| {
-        let rounds = match mode(needs, lines, most) {
-            Some(Mode::Near) => 1,
-            // Eight lanes at a time take four rounds; memory beyond shared memory is far slower.
-            Some(Mode::ByEight) => 4,
-            Some(Mode::Far) => 40,
-            None => NEVER,
-        };
-        rounds * work(unit)
-    };
-    let needed = |place: usize| units(place).iter().map(|unit| needs(plan, unit)).max();
-    let cost = |round: &[usize], lines: usize| match *round {
-        [place] if groups == 1 => {
-            let all = units(place).iter();
-            all.map(|unit| unit_cost(unit, needs(plan, unit), lines)).sum::<usize>()
-        }
-        _ => {
-            let needs = round.iter().filter_map(|&place| needed(place)).max().unwrap_or(0);
-            let all = round.iter().map(|&place| {
-                units(place).iter().map(|unit| unit_cost(unit, needs, lines)).sum::<usize>()
-            });
-            all.max().unwrap_or(0)
-        }
-    };
-    let (mut starts, mut all) = (vec![0i32], Vec::new());
-    for level in levels {
-        let mut level = level.clone();
-        level.sort_by_key(|&place| std::cmp::Reverse(alone(place)));
-        let mut load = vec![0usize; lines.len()];
-        let mut shares: Vec<Vec<i32>> = vec![Vec::new(); lines.len()];
-        for round in level.chunks(groups) {
-            let end = |&warp: &usize| load[warp] + cost(round, lines[warp]);
-            let Some(warp) = (0..lines.len()).min_by_key(end) else { continue };
-            load[warp] = end(&warp);
-            let needs = round.iter().filter_map(|&place| needed(place)).max().unwrap_or(0);
-            let mode = if groups == 1 { Some(Mode::Near) } else { mode(needs, lines[warp], most) };
-            let above = (mode.unwrap_or(Mode::Far) as i32) << 28;
-            let entry = |at: usize| above | round.get(at).copied().unwrap_or(NONE) as i32;
-            shares[warp].extend((0..groups).map(entry));
-        }
-        for share in shares {
-            all.extend(share);
-            starts.push((all.len() / groups) as i32);
+/// As many warps as a block may have.
+pub(super) const MOST_WARPS: usize = 16;
+
+/// The rounds of all warps, `groups` entries each.
+pub(super) struct Rounds {
+    /// Where the rounds of each warp start on the way up, on the way down, and those of the next warp.
+    pub(super) starts: Vec<i32>,
+    /// The parent, with flags, and its first child.
+    pub(super) entries: Vec<[i32; 2]>,
+    /// For each round how many rounds each warp must have done.
+    pub(super) awaited: Vec<u16>,
+}
+
+/// What a warp does at a time.
+struct Round {
+    places: Vec<usize>,
+    way: usize,
+    is_alone: bool,
+    /// Rounds that must have been done.
+    after: Vec<usize>,
+}
+
+/// Shares the labels out into rounds, those before others first.
+fn rounds(parents: &Parents<'_>, levels: [&[Vec<usize>]; 2], least: usize) -> Vec<Round> {
+    let count = parents.simple.len();
+    let place_of: HashMap<usize, usize> =
+        parents.plan.parents.iter().enumerate().map(|(place, &node)| (node, place)).collect();
+    let inner = |place: usize| parents.children(place).filter_map(|node| place_of.get(&node));
+    let mut above = vec![None; count];
+    (0..count).for_each(|place| inner(place).for_each(|&child| above[child] = Some(place)));
+    let (mut all, mut round_of) = (Vec::<Round>::new(), [vec![0; count], vec![0; count]]);
+    for (way, levels) in levels.into_iter().enumerate() {
+        for level in levels {
+            let size = |&place: &usize| parents.units(place).iter().map(|unit| unit.steps.len());
+            let mut level = level.clone();
+            level.sort_by_key(|place| std::cmp::Reverse(size(place).sum::<usize>()));
+            let (alone, together): (Vec<usize>, Vec<usize>) =
+                level.into_iter().partition(|&place| parents.is_alone(place, least));
+            let alone = alone.chunks(1).map(|some| (some, parents.groups > 1));
+            for (some, is_alone) in
+                alone.chain(together.chunks(parents.groups).map(|some| (some, false)))
+            {
+                let mut after: Vec<usize> = match way {
+                    0 => {
+                        let children = some.iter().flat_map(|&place| inner(place));
+                        children.map(|&child| round_of[0][child]).collect()
+                    }
+                    // The root goes down after it came up.
+                    _ => some
+                        .iter()
+                        .map(|&place| above[place].map_or(round_of[0][place], |at| round_of[1][at]))
+                        .collect(),
+                };
+                after.sort_unstable();
+                after.dedup();
+                some.iter().for_each(|&place| round_of[way][place] = all.len());
+                all.push(Round { places: some.to_vec(), way, is_alone, after });
+            }
         }
     }
-    (starts, all)
+    all
+}
+
+/// Shares the rounds out to warps with so many lines each.
+pub(super) fn share_out(
+    parents: &Parents<'_>,
+    levels: [&[Vec<usize>]; 2],
+    lines: &[usize],
+) -> Rounds {
+    let (groups, warps) = (parents.groups, lines.len());
+    let most = lines.iter().copied().max().unwrap_or(0);
+    let rounds = rounds(parents, levels, lines.iter().copied().min().unwrap_or(0));
+    let cost = |round: &Round, lines: usize| {
+        let of_place = |&place: &usize| -> usize {
+            let of_unit = |unit: &Unit| {
+                let is_free = parents.simple[place] || (groups > 1 && !round.is_alone);
+                let needs = if is_free { 0 } else { parents.needs_of(unit) };
+                slowness(needs, lines, most, groups) * parents.cost(unit, round.way)
+            };
+            parents.units(place).iter().map(of_unit).sum()
+        };
+        round.places.iter().map(of_place).max().unwrap_or(0)
+    };
+    // The longest way to the end.
+    let mut left = vec![0; rounds.len()];
+    for (at, round) in rounds.iter().enumerate().rev() {
+        left[at] += cost(round, most);
+        for &before in &round.after {
+            left[before] = left[before].max(left[at]);
+        }
+    }
+    let mut order: Vec<usize> = (0..rounds.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(left[at]));
+    let (mut free, mut done) = (vec![0; warps], vec![0; rounds.len()]);
+    let mut streams: Vec<[Vec<usize>; 2]> = vec![Default::default(); warps];
+    // Which warp has each round, and how many that warp has then done.
+    let mut places = vec![(0, 0); rounds.len()];
+    for at in order {
+        let round = &rounds[at];
+        let ready = round.after.iter().map(|&before| done[before]).max().unwrap_or(0);
+        let end = |&warp: &usize| ready.max(free[warp]) + cost(round, lines[warp]);
+        let Some(warp) = (0..warps).min_by_key(end) else { continue };
+        (free[warp], done[at]) = (end(&warp), end(&warp));
+        streams[warp][round.way].push(at);
+        places[at] = (warp, streams[warp].iter().map(Vec::len).sum());
+    }
+    let mut found = Rounds { starts: vec![0], entries: Vec::new(), awaited: Vec::new() };
+    for stream in streams.iter().flatten() {
+        for &at in stream {
+            let Round { places: some, is_alone, after, .. } = &rounds[at];
+            let flag = if *is_alone { ALONE } else { 0 };
+            // All lanes are told of the one that has the round alone.
+            let entry = |group: usize| match some.get(if *is_alone { 0 } else { group }) {
+                Some(&place) => [(place | flag) as i32, parents.units(place)[0].steps.start as i32],
+                None => [NONE as i32, 0],
+            };
+            found.entries.extend((0..groups).map(entry));
+            let mut awaited = [0u16; MOST_WARPS];
+            for &before in after {
+                let (warp, count) = places[before];
+                awaited[warp] = awaited[warp].max(count as u16);
+            }
+            found.awaited.extend(awaited);
+        }
+        found.starts.push((found.entries.len() / groups) as i32);
+    }
+    found
 }
 
 /// The parents by height and by depth, as places among the parents.
@@ -225,6 +417,23 @@ pub(super) fn form(plan: &Plan, unit: &Unit) -> Form {
     }
 }
 
+/// Whether a unit's counts go across lanes where a block has few rows: the same families whatever the rows, so that sums have
+/// one order.
+pub(super) fn is_large(plan: &Plan, unit: &Unit) -> bool {
+    match form(plan, unit) {
+        Form::General => false,
+        Form::Plain => unit.steps.len() > NARROW[0],
+        Form::Dual => unit.steps.len() > NARROW[1],
+    }
+}
+
+/// Numbers a row that such a unit needs, as the kernel lays them out: cells by fours, and scales.
+fn needs_of_large(unit: &Unit) -> usize {
+    let size = unit.steps.len();
+    let fours: usize = (0..size).map(|child| child / 4 + 1).sum();
+    4 * fours * unit.most_layers + size
+}
+
 /// How many cells a unit fills.
 pub(super) fn cells(plan: &Plan, unit: &Unit) -> usize {
     if form(plan, unit) == Form::Dual {
@@ -249,35 +458,84 @@ mod tests {
     use super::super::tests::forest;
     use super::*;
 
-    #[test]
-    fn every_parent_of_every_level_has_one_warp() {
+    fn with_plan(check: impl Fn(&Plan)) {
         let engine = forest(false);
         let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else {
             panic!("a forest")
         };
-        let (up, down) = levels(forest.plan);
-        for levels in [&up, &down] {
-            for groups in [1, 4, 16] {
-                let (starts, order) = share_out(forest.plan, levels, &[500, 50, 50, 50], groups);
-                assert_eq!(starts.len(), 4 * levels.len() + 1);
-                assert_eq!(*starts.last().unwrap() as usize * groups, order.len());
-                let parents = order.iter().map(|&entry| entry as usize & NONE);
-                let mut all: Vec<usize> = parents.filter(|&place| place != NONE).collect();
-                all.sort_unstable();
-                assert_eq!(all, (0..forest.plan.parents.len()).collect::<Vec<_>>());
+        check(forest.plan);
+    }
+
+    /// Runs the rounds as warps would, in turns, and checks that each label comes once each way, after those it needs.
+    #[test]
+    fn rounds_wait_for_what_they_need_and_none_forever() {
+        with_plan(|plan| {
+            let (up, down) = levels(plan);
+            for (groups, lines) in [(1, [500, 50, 50, 50]), (4, [90, 9, 9, 9]), (16, [30, 3, 3, 3])]
+            {
+                let simple = in_registers(plan, Precision::Single, groups);
+                let parents = Parents { plan, simple: &simple, groups };
+                let Rounds { starts, entries, awaited } = share_out(&parents, [&up, &down], &lines);
+                assert_eq!(starts.len(), 2 * 4 + 1);
+                assert_eq!(*starts.last().unwrap() as usize * groups, entries.len());
+                assert_eq!(awaited.len() / MOST_WARPS * groups, entries.len());
+                let mut progress = [0u16; MOST_WARPS];
+                let mut ways = vec![Vec::new(); plan.nodes.len()];
+                let total = *starts.last().unwrap() as usize;
+                for _ in 0..total {
+                    // The last warp that can goes on.
+                    let (warp, at) = (0..4)
+                        .rev()
+                        .map(|warp| (warp, starts[2 * warp] as usize + progress[warp] as usize))
+                        .find(|&(warp, at)| {
+                            let needs = &awaited[at.min(total - 1) * MOST_WARPS..][..MOST_WARPS];
+                            at < starts[2 * warp + 2] as usize
+                                && needs.iter().zip(progress).all(|(&need, done)| done >= need)
+                        })
+                        .expect("a warp that can go on");
+                    let way = usize::from(at >= starts[2 * warp + 1] as usize);
+                    let round = &entries[at * groups..(at + 1) * groups];
+                    let alone = round[0][0] as usize & ALONE > 0;
+                    for &[entry, _] in &round[..if alone { 1 } else { groups }] {
+                        let place = entry as usize & NONE;
+                        if place == NONE {
+                            continue;
+                        }
+                        let node = plan.parents[place];
+                        for child in parents.children(place) {
+                            let inner = !plan.nodes[child].units.is_empty();
+                            let expected = if way == 0 && inner { vec![0] } else { vec![] };
+                            let found = &ways[child];
+                            assert!(*found == expected || (way == 1 && *found == [0]) || !inner);
+                        }
+                        assert_eq!(ways[node].len(), way);
+                        ways[node].push(way);
+                    }
+                    progress[warp] += 1;
+                }
+                let all = plan.parents.iter().all(|&node| ways[node] == [0, 1]);
+                assert!(all, "each label comes up and goes down");
             }
-        }
+        });
     }
 
     #[test]
     fn every_warp_has_room_for_a_tile() {
         for form in FORMS {
-            for (real, tile) in [(Precision::Single, 41), (Precision::Double, 37)] {
+            for real in [Precision::Single, Precision::Double] {
                 // From 48 KB, the least that a GPU has, to more than any.
                 for shared in [49_152, 65_536, 101_376, 166_912, 232_448, 1 << 20] {
                     for widest in [1, 60, 500, 100_000] {
-                        let all = (shared / form.resident(real) - 2048) / (LANES * real.bytes());
-                        let lines = regions(form, real, all, widest);
+                        let all =
+                            (shared / form.resident_blocks(real) - 2048) / (LANES * real.bytes());
+                        let lines = match form.groups() {
+                            1 => regions(form, real, all, widest),
+                            _ if real == Precision::Double => continue,
+                            _ => regions_by_need(form, all, &[widest, widest / 2, 3]),
+                        };
+                        assert!(lines.is_some() || form.resident);
+                        let lines = lines.unwrap_or_default();
+                        let tile = tile(form, real);
                         assert!(lines.iter().all(|&lines| lines >= tile), "{form:?} {shared}");
                         assert!(lines.iter().sum::<usize>() <= all, "{form:?} {shared}");
                     }
@@ -287,26 +545,30 @@ mod tests {
     }
 
     #[test]
-    fn a_round_has_one_mode_that_all_its_parents_fit() {
-        let engine = forest(false);
-        let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else {
-            panic!("a forest")
-        };
-        let (plan, lines) = (forest.plan, [60, 20, 20, 20]);
-        let (starts, order) = share_out(plan, &levels(plan).0, &lines, 8);
-        for (at, span) in starts.windows(2).enumerate() {
-            for round in order[8 * span[0] as usize..8 * span[1] as usize].chunks(8) {
-                let room = lines[at % 4] * [1, 4, usize::MAX / 500][(round[0] >> 28) as usize];
-                for &entry in round {
-                    assert_eq!(entry >> 28, round[0] >> 28);
-                    if entry as usize & NONE == NONE {
-                        continue;
+    fn families_fit_where_their_round_puts_them() {
+        with_plan(|plan| {
+            let simple = in_registers(plan, Precision::Single, 8);
+            let parents = Parents { plan, simple: &simple, groups: 8 };
+            let (levels, lines) = (levels(plan), [30, 12, 5, 5]);
+            let Rounds { starts, entries, .. } =
+                share_out(&parents, [&levels.0, &levels.1], &lines);
+            let mut together = 0;
+            for (at, span) in starts.windows(2).enumerate() {
+                for round in entries[8 * span[0] as usize..8 * span[1] as usize].chunks(8) {
+                    let is_alone = round[0][0] as usize & ALONE > 0;
+                    let places = round.iter().map(|entry| entry[0] as usize & NONE);
+                    let mut places: Vec<usize> = places.filter(|&place| place != NONE).collect();
+                    places.dedup();
+                    assert!(!is_alone || places.len() == 1);
+                    together += usize::from(places.len() > 1);
+                    for place in places {
+                        let room = lines[at / 2] * if is_alone { 8 } else { 1 };
+                        let needs = parents.needs(place);
+                        assert!(needs <= room || needs > 30 * 8, "{needs} of {room}");
                     }
-                    let node = &plan.nodes[plan.parents[entry as usize & NONE]];
-                    let units = &plan.units[node.units.clone()];
-                    assert!(units.iter().all(|unit| needs(plan, unit) <= room));
                 }
             }
-        }
+            assert!(together > 0);
+        });
     }
 }

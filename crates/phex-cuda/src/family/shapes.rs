@@ -1,8 +1,8 @@
-//! How many rows and warps a block has, for many rows and for few.
+//! How many rows and warps a block has, for many rows and for few, and whether their numbers lie in shared memory.
 //!
-//! A block of 32 rows has a row in each lane, and its work is the same whether the rows are there or not: 256 rows would
-//! use 8 multiprocessors. Narrow blocks have fewer rows and several labels of a level in a warp instead, so that all
-//! multiprocessors have work and each has less of it.
+//! Shared memory answers ten times sooner than the second-level cache, so blocks have as many rows as fit there, down to 2;
+//! the fewer the rows, the more labels of a level a warp has at a time. The rows of a model that is too large lie in global
+//! memory, 32 a block. Where rows are few, blocks have fewer, so that all multiprocessors have work.
 
 use super::LANES;
 use crate::rows::Precision;
@@ -10,23 +10,23 @@ use crate::rows::Precision;
 /// How `family` spreads rows over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum BlockRows {
-    /// Blocks of 32 rows.
+    /// By the number of rows and the size of the model.
     #[default]
-    Wide,
-    /// As few rows a block as let every multiprocessor have a block: 2, 4, 8, 16 or 32.
     Auto,
-    /// So many rows a block: 2, 4, 8, 16 or 32; other numbers are rounded up.
+    /// Blocks of 32 rows in global memory.
+    Global,
+    /// So many rows a block, in shared memory: 2, 4 or 8; other numbers are rounded up. Fewer if they do not fit.
     Fixed(usize),
 }
 
 impl BlockRows {
-    /// What the environment asks for: `PHEX_CUDA_BLOCK_ROWS` is `auto` or a number. Otherwise wide blocks.
+    /// What the environment asks for: `PHEX_CUDA_BLOCK_ROWS` is `global` or a number. Otherwise `Auto`.
     pub fn from_environment() -> BlockRows {
         let text = std::env::var("PHEX_CUDA_BLOCK_ROWS").unwrap_or_default();
         match (text.as_str(), text.parse()) {
-            ("auto", _) => BlockRows::Auto,
+            ("global", _) => BlockRows::Global,
             (_, Ok(rows)) => BlockRows::Fixed(rows),
-            _ => BlockRows::Wide,
+            _ => BlockRows::Auto,
         }
     }
 }
@@ -39,42 +39,61 @@ pub(super) struct Form {
     pub(super) warps: usize,
     /// Blocks that a multiprocessor is to hold, in single precision.
     held: usize,
-    /// The warps that get more of the shared memory, for larger families: their parts of it in thousandths.
+    /// Whether the numbers of its rows lie in shared memory.
+    pub(super) resident: bool,
+    /// The warps that get more of the shared memory, for larger families: their parts of it in thousandths. Blocks of fewer
+    /// than 32 rows go by the families that there are instead.
     pub(super) large: &'static [usize],
 }
 
 impl Form {
     /// Blocks of a multiprocessor: in doubles half as many fit, for a line of shared memory is twice as long.
-    pub(super) fn resident(self, real: Precision) -> usize {
+    pub(super) fn resident_blocks(self, real: Precision) -> usize {
         if real == Precision::Double { self.held.div_ceil(2) } else { self.held }
     }
+
+    /// Labels that a warp has at a time.
+    pub(super) fn groups(self) -> usize {
+        LANES / self.rows
+    }
 }
 
-const fn few(rows: usize) -> Form {
-    Form { rows, warps: 16, held: 1, large: &[183, 183, 78, 78, 78] }
+const fn resident(rows: usize, warps: usize, held: usize) -> Form {
+    Form { rows, warps, held, resident: true, large: &[] }
 }
 
-/// For many rows; for few, where all warps of a multiprocessor work on the same ones; then narrow blocks.
+/// In global memory, for many rows and for few; then in shared memory, small models first, of which a multiprocessor holds
+/// several blocks.
 pub(super) const FORMS: [Form; 6] = [
-    Form { rows: LANES, warps: 8, held: 2, large: &[370, 157, 157] },
-    few(LANES),
-    few(16),
-    few(8),
-    few(4),
-    few(2),
+    Form { rows: LANES, warps: 8, held: 2, resident: false, large: &[370, 157, 157] },
+    Form { rows: LANES, warps: 16, held: 1, resident: false, large: &[183, 183, 78, 78, 78] },
+    resident(8, 4, 4),
+    resident(8, 16, 1),
+    resident(4, 16, 1),
+    resident(2, 16, 1),
 ];
 
-/// The place in [`FORMS`] for so many rows.
-pub(super) fn choose(setting: BlockRows, rows: usize, multiprocessors: usize) -> usize {
-    let rows_of_block = match setting {
-        BlockRows::Wide => LANES,
-        BlockRows::Auto => rows.div_ceil(multiprocessors).next_power_of_two(),
-        BlockRows::Fixed(rows) => rows.next_power_of_two(),
+/// The most rows of a block in shared memory.
+const MOST: usize = 8;
+
+/// The place in [`FORMS`] for so many rows, of those that the model fits.
+pub(super) fn choose(
+    setting: BlockRows,
+    rows: usize,
+    multiprocessors: usize,
+    fits: impl Fn(usize) -> bool,
+) -> usize {
+    let wanted = match setting {
+        BlockRows::Global => 0,
+        BlockRows::Auto => rows.div_ceil(multiprocessors).next_power_of_two().clamp(2, MOST),
+        BlockRows::Fixed(rows) => rows.next_power_of_two().clamp(2, MOST),
     };
-    match rows_of_block.clamp(2, LANES) {
-        LANES => usize::from(rows.div_ceil(LANES) <= multiprocessors),
-        some => FORMS.iter().position(|form| form.rows == some).unwrap_or(1),
-    }
+    let is_many = rows.div_ceil(LANES) > multiprocessors;
+    let is_chosen = |&place: &usize| {
+        let form = FORMS[place];
+        form.resident && form.rows <= wanted && (form.held == 1 || is_many) && fits(place)
+    };
+    (0..FORMS.len()).find(is_chosen).unwrap_or(usize::from(!is_many))
 }
 
 #[cfg(test)]
@@ -83,15 +102,19 @@ mod tests {
 
     #[test]
     fn few_rows_spread_over_all_multiprocessors() {
-        let rows = |setting, rows| FORMS[choose(setting, rows, 132)].rows;
-        let auto: Vec<usize> =
-            [1, 256, 512, 2000, 4096, 65536].map(|n| rows(BlockRows::Auto, n)).into();
-        assert_eq!(auto, [2, 2, 4, 16, 32, 32]);
-        assert_eq!(rows(BlockRows::Wide, 1), 32);
-        assert_eq!(rows(BlockRows::Fixed(3), 1000), 4);
-        assert_eq!(
-            (choose(BlockRows::Wide, 4096, 132), choose(BlockRows::Wide, 65536, 132)),
-            (1, 0)
-        );
+        let form = |setting, rows, most| {
+            FORMS[choose(setting, rows, 132, |place| FORMS[place].rows <= most)]
+        };
+        let auto =
+            |most| [1, 256, 512, 2000, 4096, 65536].map(|n| form(BlockRows::Auto, n, most).rows);
+        assert_eq!(auto(32), [2, 2, 4, 8, 8, 8]);
+        assert_eq!(auto(4), [2, 2, 4, 4, 4, 4]);
+        assert!(form(BlockRows::Auto, 65536, 8).resident);
+        assert_eq!(auto(1), [32; 6]);
+        assert!(!form(BlockRows::Auto, 65536, 1).resident);
+        assert!(!form(BlockRows::Global, 1, 32).resident);
+        assert_eq!(form(BlockRows::Fixed(3), 1000, 32).rows, 4);
+        let warps = |rows| form(BlockRows::Auto, rows, 32).warps;
+        assert_eq!((warps(4096), warps(65536)), (16, 4));
     }
 }

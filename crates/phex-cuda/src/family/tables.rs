@@ -2,11 +2,12 @@
 
 use phex::infer::compiled::{Forest, Kind, Plan};
 
-use super::schedule::{Form, cells, form, needs};
+use super::schedule::{Form, cells, form, is_large, needs};
 use crate::buffer::{Offset, Plain, Tables};
+use crate::rows::Precision;
 
 pub(super) type Parent = [i32; 16];
-pub(super) type Unit = [i32; 20];
+pub(super) type Unit = [i32; 24];
 pub(super) type Step = [i32; 16];
 pub(super) type Chunk = [i32; 3];
 
@@ -23,6 +24,56 @@ pub(super) struct Weights {
     pub(super) values: Offset,
     pub(super) bias: Offset,
     pub(super) units: Offset,
+    /// How many totals and scales of products are kept.
+    pub(super) totals: usize,
+    pub(super) scales: usize,
+}
+
+/// Which parents are done in registers, where a warp has so many labels at a time: none in doubles, for whose cells there
+/// are too few.
+pub(super) fn in_registers(plan: &Plan, real: Precision, groups: usize) -> Vec<bool> {
+    let is_simple = |&at: &usize| {
+        let node = &plan.nodes[at];
+        let size = plan.units[node.units.start].steps.len();
+        let most = if groups > 1 { NARROW } else { SIMPLE };
+        simple(plan, node) > 0 && size <= most[usize::from(node.layers > 1)]
+    };
+    plan.parents.iter().map(|at| real == Precision::Single && is_simple(at)).collect()
+}
+
+/// Where totals and scales of products lie: only labels that are not always done in registers have some.
+struct Kept {
+    /// By place in the plan.
+    totals: Vec<usize>,
+    total_count: usize,
+    /// By unit.
+    scales: Vec<usize>,
+    scale_count: usize,
+}
+
+fn kept(plan: &Plan, real: Precision) -> Kept {
+    let (mut used, mut scales, mut scale_count) =
+        (vec![false; plan.totals], vec![0; plan.units.len()], 0);
+    for (&at, simple) in plan.parents.iter().zip(in_registers(plan, real, 2)) {
+        if simple {
+            continue;
+        }
+        let units = plan.nodes[at].units.clone();
+        for index in units.clone() {
+            let unit = &plan.units[index];
+            used[unit.total..unit.total + 2 * unit.layers].fill(true);
+            used[unit.product..unit.product + 2 * unit.product_layers].fill(true);
+            scales[index] = scale_count;
+            scale_count += if index > units.start { 2 } else { 0 };
+        }
+    }
+    let mut total_count = 0;
+    let place = |used: &bool| {
+        total_count += usize::from(*used);
+        total_count - usize::from(*used)
+    };
+    let totals = used.iter().map(place).collect();
+    Kept { totals, total_count, scales, scale_count }
 }
 
 /// The constants in one type of arithmetic; none when edges are so strong, and not hard, that it does not hold
@@ -30,10 +81,11 @@ pub(super) struct Weights {
 pub(super) fn weights<T: Plain>(
     tables: &mut Tables,
     forest: &Forest<'_>,
-    limit: f64,
+    real: Precision,
     round: impl Fn(f64) -> T,
 ) -> Option<Weights> {
-    let plan = forest.plan;
+    let (plan, limit) = (forest.plan, if real == Precision::Double { 600.0 } else { 80.0 });
+    let kept = kept(plan, real);
     let too_small = |weight: f64| weight.is_finite() && weight < -limit;
     if plan.steps.iter().any(|step| too_small(plan.log_weights[step.fall])) {
         return None;
@@ -45,7 +97,7 @@ pub(super) fn weights<T: Plain>(
         let found = plan.log_weights[from..=from + width].iter().position(|&log| too_small(log));
         found.map_or(i32::MAX, |at| at as i32)
     };
-    let unit = |unit: &phex::infer::compiled::Unit| -> Unit {
+    let unit = |(index, unit): (usize, &phex::infer::compiled::Unit)| -> Unit {
         let int = |value: usize| value as i32;
         // The m-th child to turn on pays q^(m − 1).
         let turned = first(unit.turns, unit.width).saturating_add(1);
@@ -56,8 +108,8 @@ pub(super) fn weights<T: Plain>(
             int(unit.width),
             int(unit.most_layers),
             int(unit.layers),
-            int(unit.total),
-            int(unit.product),
+            int(kept.totals[unit.total]),
+            int(kept.totals[unit.product]),
             int(unit.product_layers),
             int(unit.moves.start),
             int(unit.moves.end),
@@ -69,14 +121,20 @@ pub(super) fn weights<T: Plain>(
             int(needs(plan, unit)),
             form(plan, unit) as i32,
             int(plan.nodes[plan.steps[unit.steps.start].node].message),
+            int(kept.scales[index]),
+            i32::from(is_large(plan, unit)),
+            0,
+            0,
             0,
         ]
     };
-    let units: Vec<Unit> = plan.units.iter().map(unit).collect();
+    let units: Vec<Unit> = plan.units.iter().enumerate().map(unit).collect();
     Some(Weights {
         values: tables.add(&values),
         bias: tables.add(&bias),
         units: tables.add(&units),
+        totals: kept.total_count,
+        scales: kept.scale_count,
     })
 }
 
@@ -88,7 +146,6 @@ pub(super) fn parent(plan: &Plan, at: usize) -> Parent {
     [
         node.label.map_or(-1, int),
         int(node.message),
-        int(node.outside),
         int(node.weight),
         int(node.layers),
         int(node.units.start),
@@ -96,6 +153,7 @@ pub(super) fn parent(plan: &Plan, at: usize) -> Parent {
         int(node.own.start),
         int(node.own.end),
         i32::from(node.same_layers),
+        0,
         simple(plan, node),
         int(unit.steps.len()),
         int(unit.steps.start),
@@ -107,6 +165,8 @@ pub(super) fn parent(plan: &Plan, at: usize) -> Parent {
 
 /// The most children of a label that is done in registers, with one layer and with two.
 const SIMPLE: [usize; 2] = [8, 6];
+/// The same where the lanes of a warp have several labels: more goes by counts across lanes.
+pub(super) const NARROW: [usize; 2] = [4, 3];
 
 /// How many layers a label has whose children are one set that is done in registers; else 0.
 pub(super) fn simple(plan: &Plan, node: &phex::infer::compiled::Node) -> i32 {
@@ -130,6 +190,22 @@ pub(super) fn simple(plan: &Plan, node: &phex::infer::compiled::Node) -> i32 {
     }
 }
 
+/// Where the marginal of a label goes: in the place of its weight off, which for a leaf is its first message.
+fn value_place(node: &phex::infer::compiled::Node) -> usize {
+    if node.units.is_empty() { node.message } else { node.weight }
+}
+
+/// In a child's entry: its messages have two layers.
+const OPEN: usize = 1 << 30;
+
+/// The child of a step as units of one stream read it.
+pub(super) fn child(plan: &Plan, step: &phex::infer::compiled::Step) -> [i32; 2] {
+    let node = &plan.nodes[step.node];
+    let layers = if node.layers == 2 { OPEN } else { 0 };
+    let weight = if node.units.is_empty() { -1 } else { node.weight as i32 };
+    [(node.message | layers) as i32, weight]
+}
+
 pub(super) fn steps<'a>(
     plan: &'a Plan,
     unit: &'a phex::infer::compiled::Unit,
@@ -143,9 +219,9 @@ pub(super) fn steps<'a>(
             Kind::General => 2,
         };
         [
-            node.label.map_or(-1, int),
+            int(value_place(node)),
             int(node.message),
-            if node.units.is_empty() { -1 } else { int(node.outside) },
+            i32::from(!node.units.is_empty()),
             int(node.layers),
             int(step.input - unit.cells),
             int(step.input_width),

@@ -7,7 +7,9 @@ use phex::infer::{
 };
 use phex::model::Model;
 use phex::testkit::{Random, RandomGraph, Shape, Strengths};
-use phex_cuda::{BlockRows, CudaEngine, Device, DeviceNumber, Error};
+use phex_cuda::{
+    BlockRows, CudaEngine, Device, DeviceNumber, DeviceRows, Error, Memory, Precision,
+};
 
 use crate::devices::device;
 
@@ -82,7 +84,7 @@ fn compare<T: DeviceNumber>(
 }
 
 fn both_types(device: &Device, engine: &Engine, rows: &Rows, loose: f64, context: &str) -> bool {
-    both_types_in(device, engine, rows, loose, BlockRows::Wide, context)
+    both_types_in(device, engine, rows, loose, BlockRows::Auto, context)
 }
 
 fn both_types_in(
@@ -127,9 +129,9 @@ fn exact_engines_agree() {
             };
             let context = format!("{method} on {graph:?}");
             compared[at] += usize::from(both_types(&device, &engine, &rows, 1.0, &context));
-            // Narrow blocks: two rows, and other numbers of rows in turn.
+            // Few rows have blocks of two; other forms in turn.
             if method == Method::Family && seed % 3 == 0 {
-                let blocks = [BlockRows::Fixed(2), BlockRows::Fixed(8)][seed as usize % 2];
+                let blocks = [BlockRows::Global, BlockRows::Fixed(8)][seed as usize % 2];
                 let context = format!("{context}, {blocks:?}");
                 both_types_in(&device, &engine, &rows, 1.0, blocks, &context);
             }
@@ -197,9 +199,9 @@ fn batch_size_makes_no_difference() {
     let rows = Rows::new(40, 700, 2.0, 3);
     let scores: Vec<f32> = rows.scores.iter().map(|&score| score as f32).collect();
     for (method, blocks) in [
-        (Method::Family, BlockRows::Wide),
+        (Method::Family, BlockRows::Global),
         (Method::Family, BlockRows::Auto),
-        (Method::Lbp, BlockRows::Wide),
+        (Method::Lbp, BlockRows::Auto),
     ] {
         let mut options = Options { method, ..Options::default() };
         options.messages.schedule = Schedule::Flooding;
@@ -213,6 +215,42 @@ fn batch_size_makes_no_difference() {
     }
 }
 
+/// The device answers ordinary rows itself: those that it cannot answer would go to the processor and be right, but late.
+#[test]
+fn ordinary_rows_stay_on_the_device() {
+    let Some(device) = device() else { return };
+    for one_of in [0, 1] {
+        let strengths = Strengths::Soft;
+        let graph = RandomGraph { strengths, one_of, ..RandomGraph::new(60, 21) };
+        let model = Model::new(&graph.draw()).unwrap();
+        let options = Options { method: Method::Family, ..Options::default() };
+        let engine = engine(&model, &options).unwrap();
+        let scores: Vec<f32> =
+            Rows::new(60, 50, 2.0, 4).scores.iter().map(|&score| score as f32).collect();
+        for blocks in [BlockRows::Global, BlockRows::Auto] {
+            let gpu = CudaEngine::with_block_rows(&device, &engine, blocks).unwrap();
+            let [scores, marginals] = [0, 1].map(|_| Memory::of(&device, &scores).unwrap());
+            let workspace = Memory::new(&device, gpu.infer_bytes(50, Precision::Single)).unwrap();
+            let [log_partition, status] =
+                [8, 4].map(|bytes| Memory::new(&device, 50 * bytes).unwrap());
+            let rows = DeviceRows {
+                scores: scores.address(),
+                evidence: 0,
+                marginals: marginals.address(),
+                log_partition: log_partition.address(),
+                status: status.address(),
+                rows: 50,
+            };
+            let (room, stream) = ((workspace.address(), workspace.bytes()), device.stream());
+            // SAFETY: the memory has the sizes of the rows, and the read below waits.
+            unsafe { gpu.infer(rows, Precision::Single, room, stream).unwrap() };
+            let mut found = vec![-1i32; 50];
+            status.read(stream, &mut found).unwrap();
+            assert_eq!(found, vec![0; 50], "one-of {one_of}, {blocks:?}");
+        }
+    }
+}
+
 #[test]
 fn extreme_rows_are_answered_all_the_same() {
     let Some(device) = device() else { return };
@@ -222,7 +260,7 @@ fn extreme_rows_are_answered_all_the_same() {
     let engine = engine(&model, &options).unwrap();
     for spread in [60.0, 300.0, 2000.0] {
         let rows = Rows::new(12, 50, spread, 5);
-        for blocks in [BlockRows::Wide, BlockRows::Fixed(2)] {
+        for blocks in [BlockRows::Global, BlockRows::Fixed(2)] {
             let context = format!("scores of ±{spread}, {blocks:?}");
             assert!(both_types_in(&device, &engine, &rows, 10.0, blocks, &context));
         }
@@ -260,7 +298,9 @@ fn narrow_blocks_take_families_of_any_size() {
         let rows = Rows::new(model.len(), 21, 2.0, 17);
         let options = Options { method: Method::Family, ..Options::default() };
         let engine = engine(&model, &options).unwrap();
-        for blocks in [BlockRows::Wide, BlockRows::Fixed(2), BlockRows::Fixed(16)] {
+        for blocks in
+            [BlockRows::Global, BlockRows::Fixed(2), BlockRows::Fixed(8), BlockRows::Fixed(32)]
+        {
             let context = format!("one-of {one_of}, {blocks:?}");
             assert!(both_types_in(&device, &engine, &rows, 1.0, blocks, &context));
         }

@@ -1,0 +1,81 @@
+// A label with children, in general: its counted sets one after another, then its own weights.
+
+// One label on the way up. A family alone in its round has all lanes of the warp, of which those of the first group do
+// what is not by counts.
+__device__ __forceinline__ void inside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+    bool leads = !memory.alone || group_of_lane(memory.lane) == 0;
+    for (int index = p.units_from; index < p.units_to; index++) {
+        const Unit u = fetch(f.units, index);
+#if GROUPS > 1
+        if (is_large(memory, u)) { LARGE(inside_large) }
+        else
+#endif
+        if (leads) with_cells(memory, u, InsideUnit{f, u, row});
+        if (leads && index > p.units_from) multiply(f, memory, index, row);
+    }
+    if (!leads) return;
+    const Unit last = fetch(f.units, p.units_to - 1);
+    REAL off = p.label < 0 ? REAL(0) : AT(memory.numbers, p.weight);
+    REAL on = p.label < 0 ? REAL(1) : AT(memory.numbers, p.weight + 1);
+    REAL message[2 * MAX_LAYERS];
+    REAL most = 0;
+#pragma unroll
+    for (int i = 0; i < 2 * MAX_LAYERS; i++) message[i] = 0;
+    if (p.same_layers) {
+#pragma unroll
+        for (int i = 0; i < 2 * MAX_LAYERS; i++)
+            if (i < 2 * p.layers) message[i] = AT(memory.totals, last.product + i) * (i < p.layers ? off : on);
+    } else {
+        for (int way = p.own_from; way < p.own_to; way++) {
+            uchar4 move = __ldg(f.moves + way);
+            REAL below = AT(memory.totals, last.product + move.y * last.product_layers + move.x);
+            int to = move.y * p.layers + move.z;
+#pragma unroll
+            for (int i = 0; i < 2 * MAX_LAYERS; i++)
+                if (i == to) message[i] += below * (move.y ? on : off);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * MAX_LAYERS; i++) most = larger(most, message[i]);
+    // The root has no weights that could tell the way down of a scale.
+    REAL scale = p.label < 0 ? REAL(1) : power_of_two(most, row.exponents);
+#pragma unroll
+    for (int i = 0; i < 2 * MAX_LAYERS; i++)
+        if (i < 2 * p.layers) AT(memory.numbers, p.message + i) = message[i] * scale;
+    if (p.label < 0) return;
+    // The way down needs them scaled.
+    AT(memory.numbers, p.weight) = off * scale;
+    AT(memory.numbers, p.weight + 1) = on * scale;
+}
+
+__device__ __forceinline__ void outside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
+    const Unit last = fetch(f.units, p.units_to - 1);
+    bool leads = !memory.alone || group_of_lane(memory.lane) == 0;
+    // From above, with the label's own weights. Above the root is the inverse of its value, which is kept.
+    auto above = [&](int i) {
+        if (p.label >= 0) return AT(memory.numbers, p.message + i);
+        return i == 1 ? 1 / AT(memory.numbers, f.root + 1) : REAL(0);
+    };
+    if (!leads) {
+    } else if (p.same_layers) {
+        for (int i = 0; i < 2 * p.layers; i++) AT(memory.shares, last.product + i) = above(i);
+    } else {
+        for (int i = 0; i < 2 * last.product_layers; i++) AT(memory.shares, last.product + i) = 0;
+        for (int way = p.own_from; way < p.own_to; way++) {
+            uchar4 move = __ldg(f.moves + way);
+            AT(memory.shares, last.product + move.y * last.product_layers + move.x) += above(move.y * p.layers + move.z);
+        }
+    }
+    for (int index = p.units_to - 1; index >= p.units_from; index--) {
+        if (leads && index > p.units_from) divide(f, memory, index);
+        const Unit u = fetch(f.units, index);
+#if GROUPS > 1
+        if (is_large(memory, u)) {
+            // What the first group has found so far.
+            __syncwarp();
+            LARGE(outside_large)
+        } else
+#endif
+        if (leads) with_cells(memory, u, OutsideUnit{f, u, row});
+    }
+}
