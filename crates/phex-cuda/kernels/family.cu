@@ -121,8 +121,10 @@ struct Memory {
     // The warp's own in shared memory, and in global memory for what does not fit.
     REAL *near, *far;
     int lines, lane;
-    // One family has the round: the block's rows lie side by side in `near`.
+    // One label has the round: its cells lie from this line of shared memory on, if not -1, the block's rows side by side.
     bool alone;
+    int cells;
+    REAL *shared;
     // Between cells of a lane, where the compiler does not know it.
     int stride;
 };
@@ -363,9 +365,10 @@ template <class Pass> __device__ __forceinline__ void with_cells(const Memory &m
     own.stride = LANES;
 #if GROUPS > 1
     // Labels that share a round fit; one alone has the lanes of one group. Few come here, so one instance does for all.
-    bool fits = u.needs <= memory.lines * GROUPS;
-    if (memory.alone && fits) own.stride = BLOCK_ROWS;
-    pass.template run<0>(own, memory.alone && !fits ? memory.far : memory.near);
+    bool placed = memory.alone && memory.cells >= 0;
+    if (placed) own.stride = BLOCK_ROWS;
+    REAL *cells = placed ? memory.shared + memory.cells * LANES + memory.lane : memory.alone ? memory.far : memory.near;
+    pass.template run<0>(own, cells);
 #elif defined DOUBLE
     // Made once for all of its memories: doubles are for rows that are done again, and the compiler takes its time.
     bool near = u.needs <= memory.lines, by_eight = !near && u.needs <= 4 * memory.lines;

@@ -41,9 +41,9 @@ template <int C, int L> struct Large {
 
     __device__ __forceinline__ Large(const Forest &f, const Memory &memory, const Unit &u)
         : first(group_of_lane(memory.lane) * C), size(u.steps_to - u.steps_from) {
-        REAL *near = memory.near - memory.lane;
-        fours = reinterpret_cast<float4 *>(near) + row_of_lane(memory.lane);
-        scales = near + 4 * L * fours_before(size) * BLOCK_ROWS + row_of_lane(memory.lane);
+        REAL *cells = memory.shared + memory.cells * LANES;
+        fours = reinterpret_cast<float4 *>(cells) + row_of_lane(memory.lane);
+        scales = cells + 4 * L * fours_before(size) * BLOCK_ROWS + row_of_lane(memory.lane);
 #pragma unroll
         for (int i = 0; i < C; i++) turn[i] = first + i < size ? __ldg(f.weights + u.turns + first + i) : REAL(0);
     }

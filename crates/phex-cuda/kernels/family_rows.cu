@@ -150,12 +150,13 @@ __device__ __forceinline__ void visit(const Forest &f, Memory &memory, int from,
         bool works = (next.x & NONE) != NONE;
         int count = next_count;
         memory.alone = next.x & ALONE;
+        memory.cells = next.y;
         next = after;
         after = entry(at + 2);
         next_count = awaited(at + 1);
         coming = parent(next);
-        bring(f.children + next.y);
         if (next.x & ALONE) bring(f.units + coming.units_from);
+        else bring(f.children + next.y);
         while (__any_sync(0xffffffffu, progress[other] < count)) {}
         __threadfence_block();
         __syncwarp();
@@ -182,6 +183,8 @@ __device__ __forceinline__ Memory memory_of(const Forest &f, REAL *scratch, REAL
     memory.partial = numbers, numbers += 2 * f.chunk_count * BLOCK_ROWS;
     memory.far = (RESIDENT ? global : numbers - row_of_lane(lane)) + u64(warp) * f.wide_region * LANES + lane;
     memory.near = shared + region.x * LANES + lane;
+    memory.shared = shared;
+    memory.cells = 0;
     memory.lines = region.y;
     memory.lane = lane;
     memory.alone = false;

@@ -3,7 +3,8 @@
 //! A round is what a warp does at a time: one label, or where a block has few rows several of a level, next to each other in
 //! size so that they take the same steps. A large family has a round alone, its counts across the lanes, and so has a label that
 //! needs more than a warp's least part of the memory. Rounds wait for those that they need, by how far each warp has come, and not
-//! for whole levels: a list schedule, the longest way to the end first, each to the warp that is done with it first.
+//! for whole levels: a list schedule, the longest way to the end first, each to the warp that is done with it first. The memory
+//! of rounds alone is shared out the same way: a round waits for the one that had its part before.
 
 use std::collections::HashMap;
 
@@ -51,14 +52,22 @@ pub(super) fn schedule(
     let own = (work.resident * form.rows).div_ceil(LANES);
     let simple = in_registers(work.plan, real, form.groups());
     let parents = Parents { plan: work.plan, simple: &simple, groups: form.groups() };
-    let lines = if form.groups() > 1 {
+    let rest = all.checked_sub(own)?;
+    let (lines, pool) = if form.groups() > 1 {
         // A lane of a large family has at most eight counts.
         if parents.most_counts() >= 8 * form.groups() {
             return None;
         }
-        regions_by_need(form, all.checked_sub(own)?, &parents.wanted(work))?
+        let tile = tile(form, real);
+        let lines = vec![tile; form.warps];
+        // Tiles are turned before and after the rounds. Labels that share rounds have their cells there too, if there are such.
+        let taken = form.warps * if parents.share_rounds() { tile } else { 0 };
+        if form.warps * tile > rest {
+            return None;
+        }
+        (lines, slots(own + taken, rest - taken, &parents.wanted(work.levels[1]))?)
     } else {
-        regions(form, real, all.checked_sub(own)?, parents.widest())?
+        (regions(form, real, rest, parents.widest())?, Vec::new())
     };
     let big = lines.iter().copied().max().unwrap_or(0);
     let mut next = own;
@@ -69,11 +78,15 @@ pub(super) fn schedule(
             [(next - lines) as i32, lines as i32]
         })
         .collect();
-    let wide = if parents.widest() > big * parts(form.groups()) { parents.widest() } else { 0 };
-    let Rounds { starts, entries, awaited } = share_out(&parents, work.levels, &lines);
+    // Only what goes by single lanes has memory elsewhere.
+    let room = pool.iter().map(|slot| slot.lines * form.groups()).max().unwrap_or(4 * big);
+    let wide = if parents.widest() > room { parents.widest() } else { 0 };
+    let Rounds { starts, entries, awaited } = share_out(&parents, work.levels, &lines, &pool);
     let (starts, rounds) = (tables.add(&starts), tables.add(&entries));
     let (regions, awaited) = (tables.add(&regions), tables.add(&awaited));
-    Some(Schedule { regions, rounds, starts, awaited, warps: lines.len(), lines: next, wide })
+    let end = pool.iter().map(|slot| slot.from + slot.lines).max().unwrap_or(0);
+    let (warps, lines) = (lines.len(), next.max(end));
+    Some(Schedule { regions, rounds, starts, awaited, warps, lines, wide })
 }
 
 /// Lines that a tile of scores and evidence takes, which warps turn at the same time.
@@ -107,25 +120,28 @@ fn regions(form: BlockForm, real: Precision, all: usize, widest: usize) -> Optio
     Some(lines)
 }
 
-/// As [`regions`] for blocks of few rows: the first warp has what the largest family of any level wants, the second what
-/// the second of any level wants but at most a quarter of what is left, and so on as long as there is some. None if the
-/// largest does not fit.
-fn regions_by_need(form: BlockForm, all: usize, wanted: &[usize]) -> Option<Vec<usize>> {
-    let tile = tile(form, Precision::Single);
-    let mut rest = all.checked_sub(form.warps * tile)?;
-    if wanted.first().is_some_and(|&most| most > tile + rest) {
+/// A part of the block's memory that one round has at a time, in lines.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    from: usize,
+    lines: usize,
+}
+
+/// Parts of so many lines: the first for the largest family of any level, the second for the second of any level, and so
+/// on as long as there is some. None if the largest does not fit.
+fn slots(mut from: usize, mut rest: usize, wanted: &[usize]) -> Option<Vec<Slot>> {
+    if wanted.first().is_some_and(|&most| most > rest) {
         return None;
     }
-    let (mut lines, mut most) = (vec![tile; form.warps], rest);
-    for (lines, &wanted) in lines.iter_mut().zip(wanted) {
-        let more = wanted.saturating_sub(tile).min(most).min(rest);
-        *lines += more;
-        if rest == most {
-            most = (rest - more) / 4;
+    let mut all = Vec::new();
+    for &lines in wanted.iter().take_while(|&&lines| lines > 0) {
+        if lines > rest {
+            continue;
         }
-        rest -= more;
+        all.push(Slot { from, lines });
+        (from, rest) = (from + lines, rest - lines);
     }
-    Some(lines)
+    Some(all)
 }
 
 /// The parents of a plan and which are done in registers.
@@ -145,7 +161,7 @@ impl Parents<'_> {
     fn cost(&self, unit: &Unit, way: usize) -> usize {
         let (size, layers) = (unit.steps.len(), unit.most_layers);
         let [fixed, step] = match self.groups > 1 && is_large(self.plan, unit) {
-            true => [[2000, 200], [2500, 450]][way],
+            true => [[2000, 220], [2500, 600]][way],
             false => [[600, 100 + 8 * size], [800, 250 + 20 * size]][way],
         };
         fixed + step * size * (1 + layers) / 2
@@ -164,10 +180,28 @@ impl Parents<'_> {
         large.map(|unit| unit.steps.len()).max().unwrap_or(0)
     }
 
+    fn has_large(&self, place: usize) -> bool {
+        self.units(place).iter().any(|unit| is_large(self.plan, unit))
+    }
+
     /// Whether a parent has a round alone, where a warp has at least so many lines.
     fn is_alone(&self, place: usize, least: usize) -> bool {
-        let large = || self.units(place).iter().any(|unit| is_large(self.plan, unit));
-        self.groups > 1 && !self.simple[place] && (large() || self.needs(place) > least)
+        let alone = self.has_large(place) || self.needs(place) > least || !self.share_rounds();
+        self.groups > 1 && !self.simple[place] && alone
+    }
+
+    /// Whether labels that are not done in registers share rounds: if so many are neither that nor large that it pays to
+    /// keep memory for them.
+    fn share_rounds(&self) -> bool {
+        let general = |&place: &usize| !self.simple[place] && !self.has_large(place);
+        10 * (0..self.simple.len()).filter(general).count() > self.simple.len()
+    }
+
+    /// Lines that a round alone takes: the way up of a large family needs none.
+    fn lines(&self, place: usize, way: usize) -> usize {
+        let units = self.units(place).iter();
+        let kept = units.filter(|unit| way == 1 || !is_large(self.plan, unit));
+        kept.map(|unit| self.needs_of(unit)).max().unwrap_or(0).div_ceil(self.groups)
     }
 
     fn children(&self, place: usize) -> impl Iterator<Item = usize> {
@@ -187,12 +221,12 @@ impl Parents<'_> {
         (0..self.simple.len()).map(|place| self.needs(place)).max().unwrap_or(0)
     }
 
-    /// Lines that the largest family of any level wants alone, the second of any level, and so on.
-    fn wanted(&self, work: &Work<'_>) -> Vec<usize> {
+    /// Lines that the largest label of any level wants alone, the second of any level, and so on.
+    fn wanted(&self, levels: &[Vec<usize>]) -> Vec<usize> {
         let mut all = Vec::new();
-        for level in work.levels.into_iter().flatten() {
-            let mut lines: Vec<usize> =
-                level.iter().map(|&place| self.needs(place).div_ceil(self.groups)).collect();
+        for level in levels {
+            let alone = level.iter().filter(|&&place| !self.simple[place]);
+            let mut lines: Vec<usize> = alone.map(|&place| self.lines(place, 1)).collect();
             lines.sort_unstable_by_key(|&lines| std::cmp::Reverse(lines));
             all.resize(all.len().max(lines.len()), 0);
             all.iter_mut().zip(lines).for_each(|(most, lines)| *most = lines.max(*most));
@@ -208,20 +242,15 @@ const NEVER: usize = 1 << 24;
 const NONE: usize = (1 << 28) - 1;
 const ALONE: usize = 1 << 28;
 
-/// Into how many parts a warp's lanes go if its memory is too small for all: it holds the cells of 8 lanes at a time, or of
-/// a block's few rows.
-fn parts(groups: usize) -> usize {
-    if groups > 1 { groups } else { 4 }
-}
-
-/// How many times longer a unit takes for where its cells lie, on a warp with so many lines of at most so many.
-fn slowness(needs: usize, lines: usize, most: usize, groups: usize) -> usize {
+/// How many times longer a unit takes for where its cells lie, where a warp has one label at a time and so many lines of at
+/// most so many.
+fn slowness(needs: usize, lines: usize, most: usize) -> usize {
     match needs {
-        _ if needs <= lines * groups => 1,
+        _ if needs <= lines => 1,
         // Eight lanes at a time take four rounds; memory beyond shared memory is far slower. Only what fits no warp's part
         // has memory elsewhere.
-        _ if groups == 1 && needs <= lines * parts(groups) => 4,
-        _ if needs > most * parts(groups) => 40,
+        _ if needs <= 4 * lines => 4,
+        _ if needs > 4 * most => 40,
         _ => NEVER,
     }
 }
@@ -233,7 +262,7 @@ pub(super) const MOST_WARPS: usize = 16;
 pub(super) struct Rounds {
     /// Where the rounds of each warp start on the way up, on the way down, and those of the next warp.
     pub(super) starts: Vec<i32>,
-    /// The parent, with flags, and its first child.
+    /// The parent, with flags, and its first child; or if it is alone, where its cells are, if in shared memory.
     pub(super) entries: Vec<[i32; 2]>,
     /// For each round how many rounds each warp must have done.
     pub(super) awaited: Vec<u16>,
@@ -294,6 +323,7 @@ pub(super) fn share_out(
     parents: &Parents<'_>,
     levels: [&[Vec<usize>]; 2],
     lines: &[usize],
+    pool: &[Slot],
 ) -> Rounds {
     let (groups, warps) = (parents.groups, lines.len());
     let most = lines.iter().copied().max().unwrap_or(0);
@@ -301,9 +331,9 @@ pub(super) fn share_out(
     let cost = |round: &Round, lines: usize| {
         let of_place = |&place: &usize| -> usize {
             let of_unit = |unit: &Unit| {
-                let is_free = parents.simple[place] || (groups > 1 && !round.is_alone);
+                let is_free = parents.simple[place] || groups > 1;
                 let needs = if is_free { 0 } else { parents.needs_of(unit) };
-                slowness(needs, lines, most, groups) * parents.cost(unit, round.way)
+                slowness(needs, lines, most) * parents.cost(unit, round.way)
             };
             parents.units(place).iter().map(of_unit).sum()
         };
@@ -323,12 +353,26 @@ pub(super) fn share_out(
     let mut streams: Vec<[Vec<usize>; 2]> = vec![Default::default(); warps];
     // Which warp has each round, and how many that warp has then done.
     let mut places = vec![(0, 0); rounds.len()];
+    // When each slot is free, and its last round; and of each round its slot and who had it before.
+    let mut slots = vec![(0, None); pool.len()];
+    let mut cells = vec![(None, None); rounds.len()];
     for at in order {
         let round = &rounds[at];
-        let ready = round.after.iter().map(|&before| done[before]).max().unwrap_or(0);
+        let mut ready = round.after.iter().map(|&before| done[before]).max().unwrap_or(0);
+        let wanted = if round.is_alone { parents.lines(round.places[0], round.way) } else { 0 };
+        let fitting = (0..pool.len()).filter(|&slot| wanted > 0 && pool[slot].lines >= wanted);
+        // The smallest of those that are free first.
+        let slot = fitting.min_by_key(|&slot| (slots[slot].0.max(ready), pool[slot].lines));
+        if let Some(slot) = slot {
+            ready = ready.max(slots[slot].0);
+            cells[at] = (Some(slot), slots[slot].1);
+        }
         let end = |&warp: &usize| ready.max(free[warp]) + cost(round, lines[warp]);
         let Some(warp) = (0..warps).min_by_key(end) else { continue };
         (free[warp], done[at]) = (end(&warp), end(&warp));
+        if let Some(slot) = slot {
+            slots[slot] = (done[at], Some(at));
+        }
         streams[warp][round.way].push(at);
         places[at] = (warp, streams[warp].iter().map(Vec::len).sum());
     }
@@ -336,15 +380,18 @@ pub(super) fn share_out(
     for stream in streams.iter().flatten() {
         for &at in stream {
             let Round { places: some, is_alone, after, .. } = &rounds[at];
-            let flag = if *is_alone { ALONE } else { 0 };
             // All lanes are told of the one that has the round alone.
             let entry = |group: usize| match some.get(if *is_alone { 0 } else { group }) {
-                Some(&place) => [(place | flag) as i32, parents.units(place)[0].steps.start as i32],
+                Some(&place) if *is_alone => {
+                    let from = cells[at].0.map_or(-1, |slot: usize| pool[slot].from as i32);
+                    [(place | ALONE) as i32, from]
+                }
+                Some(&place) => [place as i32, parents.units(place)[0].steps.start as i32],
                 None => [NONE as i32, 0],
             };
             found.entries.extend((0..groups).map(entry));
             let mut awaited = [0u16; MOST_WARPS];
-            for &before in after {
+            for &before in after.iter().chain(&cells[at].1) {
                 let (warp, count) = places[before];
                 awaited[warp] = awaited[warp].max(count as u16);
             }
@@ -471,11 +518,15 @@ mod tests {
     fn rounds_wait_for_what_they_need_and_none_forever() {
         with_plan(|plan| {
             let (up, down) = levels(plan);
-            for (groups, lines) in [(1, [500, 50, 50, 50]), (4, [90, 9, 9, 9]), (16, [30, 3, 3, 3])]
-            {
+            for groups in [1, 4, 16] {
                 let simple = in_registers(plan, Precision::Single, groups);
                 let parents = Parents { plan, simple: &simple, groups };
-                let Rounds { starts, entries, awaited } = share_out(&parents, [&up, &down], &lines);
+                let pool = match groups {
+                    1 => Vec::new(),
+                    _ => slots(7, 1200 / groups, &parents.wanted(&down)).unwrap(),
+                };
+                let Rounds { starts, entries, awaited } =
+                    share_out(&parents, [&up, &down], &[500, 50, 50, 50], &pool);
                 assert_eq!(starts.len(), 2 * 4 + 1);
                 assert_eq!(*starts.last().unwrap() as usize * groups, entries.len());
                 assert_eq!(awaited.len() / MOST_WARPS * groups, entries.len());
@@ -530,8 +581,7 @@ mod tests {
                             (shared / form.resident_blocks(real) - 2048) / (LANES * real.bytes());
                         let lines = match form.groups() {
                             1 => regions(form, real, all, widest),
-                            _ if real == Precision::Double => continue,
-                            _ => regions_by_need(form, all, &[widest, widest / 2, 3]),
+                            _ => continue,
                         };
                         assert!(lines.is_some() || form.resident);
                         let lines = lines.unwrap_or_default();
@@ -549,23 +599,23 @@ mod tests {
         with_plan(|plan| {
             let simple = in_registers(plan, Precision::Single, 8);
             let parents = Parents { plan, simple: &simple, groups: 8 };
-            let (levels, lines) = (levels(plan), [30, 12, 5, 5]);
-            let Rounds { starts, entries, .. } =
-                share_out(&parents, [&levels.0, &levels.1], &lines);
+            let (up, down) = levels(plan);
+            let wanted = parents.wanted(&down);
+            let pool = slots(10, wanted[0] + 40, &wanted).unwrap();
+            assert!(slots(10, wanted[0] - 1, &wanted).is_none());
+            let Rounds { starts, entries, .. } = share_out(&parents, [&up, &down], &[6; 4], &pool);
             let mut together = 0;
             for (at, span) in starts.windows(2).enumerate() {
                 for round in entries[8 * span[0] as usize..8 * span[1] as usize].chunks(8) {
-                    let is_alone = round[0][0] as usize & ALONE > 0;
-                    let places = round.iter().map(|entry| entry[0] as usize & NONE);
-                    let mut places: Vec<usize> = places.filter(|&place| place != NONE).collect();
-                    places.dedup();
-                    assert!(!is_alone || places.len() == 1);
-                    together += usize::from(places.len() > 1);
-                    for place in places {
-                        let room = lines[at / 2] * if is_alone { 8 } else { 1 };
-                        let needs = parents.needs(place);
-                        assert!(needs <= room || needs > 30 * 8, "{needs} of {room}");
+                    if round[0][0] as usize & ALONE == 0 {
+                        together += 1;
+                        continue;
                     }
+                    assert!(round.iter().all(|entry| entry == &round[0]));
+                    let lines = parents.lines(round[0][0] as usize & NONE, at % 2);
+                    let slot = pool.iter().find(|slot| slot.from as i32 == round[0][1]);
+                    assert_eq!(lines > 0, slot.is_some());
+                    assert!(slot.is_none_or(|slot| slot.lines >= lines));
                 }
             }
             assert!(together > 0);
