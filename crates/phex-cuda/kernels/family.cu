@@ -76,6 +76,13 @@ template <class T> __device__ __forceinline__ void bring(const T *record) {
 #endif
 }
 
+// The same into the cache of all multiprocessors.
+__device__ __forceinline__ void prefetch(const void *place) {
+#ifdef __CUDACC_RTC__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(place));
+#endif
+}
+
 struct Chunk {
     int group, from, to;
 };

@@ -235,6 +235,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             for (int c = group; c < f.chunk_count; c += groups) place_chunk(f, memory, c);
             __syncthreads();
         }
+        // The scores of the next rows come nearer meanwhile.
+        int ahead = first + gridDim.x * BLOCK_ROWS + lane;
+        if (!rows.listed && lane < BLOCK_ROWS && ahead < to_do) {
+            const SCORE *scores = rows.scores + u64(ahead % rows.scored) * f.labels;
+            for (int at = warp * 128 / sizeof(SCORE); at < f.labels; at += warps * 128 / sizeof(SCORE)) prefetch(scores + at);
+        }
         Row row = {0, loaded.suspect};
         const int *starts = f.starts + 2 * warp;
         visit<true>(f, memory, __ldg(starts), __ldg(starts + 1), progress, row);
@@ -243,31 +249,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         atomicAdd(&exponents[mine], row.exponents);
         atomicOr(&suspect[mine], row.suspect);
         __syncthreads();
+        int what = ANSWERED;
         if (speaks && row_of[mine] >= 0) {
-            double offset = f.constant;
-            for (int tile = 0; tile < tiles; tile++) offset += AT(memory.offsets, tile);
-            for (int g = 0; g < f.groups; g++)
-                offset += double(largest_of_group(f, memory, g)) + log(double(sum_of_group(f, memory, g)));
-            double value = AT(memory.numbers, f.root + 1);
-            int what = ANSWERED;
-            double log_partition = log(value) + exponents[mine] * LN_2 + offset;
-            if (bad[mine]) {
-                what = BAD_SCORE;
-                log_partition = QUIET_NAN;
-            } else if (suspect[mine] & 2) {
-                what = OUT_OF_RANGE;
-            } else if (suspect[mine]) {
-                what = value == 0 ? IMPOSSIBLE : OUT_OF_RANGE;
-                if (value == 0) log_partition = MINUS_INFINITY;
-            }
+            if (bad[mine]) what = BAD_SCORE;
+            else if (suspect[mine] & 2) what = OUT_OF_RANGE;
+            else if (suspect[mine]) what = AT(memory.numbers, f.root + 1) == 0 ? IMPOSSIBLE : OUT_OF_RANGE;
             if (rows.again && (what == OUT_OF_RANGE || what == IMPOSSIBLE))
                 rows.again[1 + atomicAdd(rows.again, 1)] = row_of[mine];
             status[mine] = what;
-            rows.log_partition[row_of[mine]] = what == OUT_OF_RANGE ? QUIET_NAN : log_partition;
             rows.status[row_of[mine]] = what;
         }
         __syncthreads();
         for (int tile = warp; tile < tiles; tile += warps)
             store_tile(f, memory, rows, row_of, status, tile, lane, near);
+        // While other warps write.
+        if (speaks && row_of[mine] >= 0) {
+            double offset = f.constant;
+            for (int tile = 0; tile < tiles; tile++) offset += AT(memory.offsets, tile);
+            for (int g = 0; g < f.groups; g++)
+                offset += double(largest_of_group(f, memory, g)) + log(double(sum_of_group(f, memory, g)));
+            double log_partition = log(double(AT(memory.numbers, f.root + 1))) + exponents[mine] * LN_2 + offset;
+            if (what == BAD_SCORE || what == OUT_OF_RANGE) log_partition = QUIET_NAN;
+            if (what == IMPOSSIBLE) log_partition = MINUS_INFINITY;
+            rows.log_partition[row_of[mine]] = log_partition;
+        }
     }
 }

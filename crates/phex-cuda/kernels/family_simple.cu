@@ -158,48 +158,32 @@ __device__ __forceinline__ void outside_simple(const Forest &f, const Memory &me
     }
 }
 
-#define UP_TO_THREE(pass, layers)                                            \
-    case 1: return pass<1, layers>(f, memory, p, row);                       \
-    case 2: return pass<2, layers>(f, memory, p, row);                       \
-    case 3: return pass<3, layers>(f, memory, p, row);
+// IN_REGISTERS_1 and IN_REGISTERS_2 children with one layer and with two. More would not fit the registers, and where lanes
+// have different labels, larger families go by family_large.cu, which is less to compile and to fetch.
+#define SIZE(pass, size, layers)                                             \
+    case size:                                                               \
+        if constexpr (size <= IN_REGISTERS_##layers) return pass<size, layers>(f, memory, p, row); \
+        break;
 
-// Two layers of more cells would not fit the registers. Where lanes have different labels, larger families go by
-// family_large.cu, which is less to compile, and to fetch.
-#if GROUPS > 1
-#define ONE_LAYER(pass)                                                      \
+#define SIMPLE(pass, layers)                                                 \
     switch (p.size) {                                                        \
-        UP_TO_THREE(pass, 1)                                                 \
-    case 4: return pass<4, 1>(f, memory, p, row);                            \
+        SIZE(pass, 1, layers)                                                \
+        SIZE(pass, 2, layers)                                                \
+        SIZE(pass, 3, layers)                                                \
+        SIZE(pass, 4, layers)                                                \
+        SIZE(pass, 5, layers)                                                \
+        SIZE(pass, 6, layers)                                                \
+        SIZE(pass, 7, layers)                                                \
+        SIZE(pass, 8, layers)                                                \
     }
-#define TWO_LAYERS(pass)                                                     \
-    switch (p.size) {                                                        \
-        UP_TO_THREE(pass, 2)                                                 \
-    }
-#else
-#define UP_TO_SIX(pass, layers)                                              \
-    UP_TO_THREE(pass, layers)                                                \
-    case 4: return pass<4, layers>(f, memory, p, row);                       \
-    case 5: return pass<5, layers>(f, memory, p, row);                       \
-    case 6: return pass<6, layers>(f, memory, p, row);
-#define ONE_LAYER(pass)                                                      \
-    switch (p.size) {                                                        \
-        UP_TO_SIX(pass, 1)                                                   \
-    case 7: return pass<7, 1>(f, memory, p, row);                            \
-    case 8: return pass<8, 1>(f, memory, p, row);                            \
-    }
-#define TWO_LAYERS(pass)                                                     \
-    switch (p.size) {                                                        \
-        UP_TO_SIX(pass, 2)                                                   \
-    }
-#endif
 
 #endif
 
 __device__ __forceinline__ void inside_any(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
 #ifndef DOUBLE
-    if (p.simple == 1) ONE_LAYER(inside_simple)
+    if (p.simple == 1) SIMPLE(inside_simple, 1)
 #if MAX_LAYERS > 1
-    if (p.simple == 2) TWO_LAYERS(inside_simple)
+    if (p.simple == 2) SIMPLE(inside_simple, 2)
 #endif
 #endif
     inside_parent(f, memory, p, row);
@@ -207,9 +191,9 @@ __device__ __forceinline__ void inside_any(const Forest &f, const Memory &memory
 
 __device__ __forceinline__ void outside_any(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
 #ifndef DOUBLE
-    if (p.simple == 1) ONE_LAYER(outside_simple)
+    if (p.simple == 1) SIMPLE(outside_simple, 1)
 #if MAX_LAYERS > 1
-    if (p.simple == 2) TWO_LAYERS(outside_simple)
+    if (p.simple == 2) SIMPLE(outside_simple, 2)
 #endif
 #endif
     outside_parent(f, memory, p, row);

@@ -18,7 +18,7 @@ use crate::rows::{Precision, RawRows};
 use schedule::{Schedule, Work, levels, schedule};
 pub use shapes::BlockRows;
 use shapes::{FORMS, choose};
-use tables::{Chunk, Parent, Step, Weights, child, parent, steps, weights};
+use tables::{Chunk, Parent, Step, Weights, child, most_in_registers, parent, steps, weights};
 
 const FILES: [&str; 7] = [
     include_str!("../../kernels/common.cu"),
@@ -231,6 +231,7 @@ impl Family {
     }
 
     fn source(&self, variant: Variant) -> Source<'static> {
+        let in_registers = most_in_registers(FORMS[variant.form].groups());
         let mut defines = vec![
             format!("SCORE={}", variant.score.name()),
             format!("REAL={}", variant.real.name()),
@@ -238,6 +239,8 @@ impl Family {
             format!("BLOCKS={}", variant.resident()),
             format!("BLOCK_ROWS={}", variant.rows()),
             format!("RESIDENT={}", i32::from(FORMS[variant.form].resident)),
+            format!("IN_REGISTERS_1={}", in_registers[0]),
+            format!("IN_REGISTERS_2={}", in_registers[1]),
             // Powers of two: models with other numbers share a kernel.
             format!("MAX_LAYERS={}", self.layers.next_power_of_two()),
         ];

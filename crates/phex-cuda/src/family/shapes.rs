@@ -2,7 +2,8 @@
 //!
 //! Shared memory answers ten times sooner than the second-level cache, so blocks have as many rows as fit there, down to 2;
 //! the fewer the rows, the more labels of a level a warp has at a time. The rows of a model that is too large lie in global
-//! memory, 32 a block. Where rows are few, blocks have fewer, so that all multiprocessors have work.
+//! memory, 32 a block, and so do many rows where fewer than 8 would fit. Where rows are few, blocks have fewer, so that all
+//! multiprocessors have work.
 
 use super::LANES;
 use crate::rows::Precision;
@@ -93,7 +94,11 @@ pub(super) fn choose(
         let form = FORMS[place];
         form.resident && form.rows <= wanted && (form.held == 1 || is_many) && fits(place)
     };
-    (0..FORMS.len()).find(is_chosen).unwrap_or(usize::from(!is_many))
+    let chosen = (0..FORMS.len()).find(is_chosen);
+    // Many rows are done faster in global memory than few of them at a time in shared memory.
+    let is_slow =
+        |&place: &usize| setting == BlockRows::Auto && is_many && FORMS[place].rows < MOST;
+    chosen.filter(|place| !is_slow(place)).unwrap_or(usize::from(!is_many))
 }
 
 #[cfg(test)]
@@ -108,7 +113,7 @@ mod tests {
         let auto =
             |most| [1, 256, 512, 2000, 4096, 65536].map(|n| form(BlockRows::Auto, n, most).rows);
         assert_eq!(auto(32), [2, 2, 4, 8, 8, 8]);
-        assert_eq!(auto(4), [2, 2, 4, 4, 4, 4]);
+        assert_eq!(auto(4), [2, 2, 4, 4, 4, 32]);
         assert!(form(BlockRows::Auto, 65536, 8).resident);
         assert_eq!(auto(1), [32; 6]);
         assert!(!form(BlockRows::Auto, 65536, 1).resident);

@@ -29,14 +29,19 @@ pub(super) struct Weights {
     pub(super) scales: usize,
 }
 
+/// The most children of a label that is done in registers, with one layer and with two, where a warp has so many labels at
+/// a time.
+pub(super) fn most_in_registers(groups: usize) -> [usize; 2] {
+    if groups > 1 { NARROW } else { SIMPLE }
+}
+
 /// Which parents are done in registers, where a warp has so many labels at a time: none in doubles, for whose cells there
 /// are too few.
 pub(super) fn in_registers(plan: &Plan, real: Precision, groups: usize) -> Vec<bool> {
     let is_simple = |&at: &usize| {
         let node = &plan.nodes[at];
         let size = plan.units[node.units.start].steps.len();
-        let most = if groups > 1 { NARROW } else { SIMPLE };
-        simple(plan, node) > 0 && size <= most[usize::from(node.layers > 1)]
+        simple(plan, node) > 0 && size <= most_in_registers(groups)[usize::from(node.layers > 1)]
     };
     plan.parents.iter().map(|at| real == Precision::Single && is_simple(at)).collect()
 }
@@ -166,7 +171,7 @@ pub(super) fn parent(plan: &Plan, at: usize) -> Parent {
 /// The most children of a label that is done in registers, with one layer and with two.
 const SIMPLE: [usize; 2] = [8, 6];
 /// The same where the lanes of a warp have several labels: more goes by counts across lanes.
-pub(super) const NARROW: [usize; 2] = [4, 3];
+pub(super) const NARROW: [usize; 2] = [6, 4];
 
 /// How many layers a label has whose children are one set that is done in registers; else 0.
 pub(super) fn simple(plan: &Plan, node: &phex::infer::compiled::Node) -> i32 {
