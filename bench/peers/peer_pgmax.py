@@ -11,12 +11,24 @@ from pgmax import fgraph, fgroup, infer, vgroup
 
 from problem import F32, Problem, split_group
 
+if not hasattr(jax.lib, "xla_bridge"):
+    # PGMax 0.6.1 asks it for the platform; newer jax has it elsewhere.
+    from jax.extend import backend
+
+    jax.lib.xla_bridge = backend
+
 Rows = Callable[[F32], F32]
 SPINS = np.array([-1.0, 1.0], dtype=np.float32)
 
 
 def build(problem: Problem) -> Rows:
     """log-odds [rows, n] → P(+1) [rows, n]."""
+    run = on_device(problem)
+    return lambda logits: np.asarray(run(logits))
+
+
+def on_device(problem: Problem) -> Callable[[jax.Array], jax.Array]:
+    """The same, of arrays that stay where they are."""
     part = split_group(problem)  # without a group: every label is binary
     labels = vgroup.NDVarArray(num_states=2, shape=(len(part.binary),))
     node = vgroup.NDVarArray(num_states=len(problem.group), shape=(1,)) if part.unary.size else None
@@ -50,5 +62,4 @@ def build(problem: Problem) -> Rows:
         result = jnp.zeros(problem.n).at[part.binary].set(marginals[labels][:, 1])
         return result if node is None else result.at[problem.group].set(marginals[node][0])
 
-    batched = jax.jit(jax.vmap(one_row))
-    return lambda logits: np.asarray(batched(logits))
+    return jax.jit(jax.vmap(one_row))

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -158,10 +161,37 @@ def table(path: str, sizes: list[int]) -> None:
             with torch.no_grad():
                 seconds = timed(partial(work, logits)) * rows / part
             print(f"{name:24} {rows:7} {seconds * 1e3:9.3f} {rows / seconds / 1e6:9.3f}")
+    pgmax(eager, len(relations.labels), sizes)
+
+
+def pgmax(lbp: TorchLbp, labels: int, sizes: list[int]) -> None:
+    """The same pairs and iterations by PGMax, in 32-bit log-probabilities."""
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    sys.path.insert(0, str(Path(__file__).parents[1] / "peers"))
     try:
-        import pgmax  # noqa: F401
-    except ImportError:
-        print("lbp, PGMax: not installed")
+        import jax
+        import peer_pgmax
+        from problem import Problem
+    except ImportError as error:
+        print(f"lbp, PGMax: not installed ({error})")
+        return
+    ends = torch.stack([lbp.sender, lbp.receiver], 1)[: lbp.pairs].cpu().numpy()
+    strengths = -0.5 * lbp.cost[: lbp.pairs].cpu().numpy()
+    none = np.zeros((0, labels), np.float32)
+    problem = Problem("imagenet", labels, ends, strengths, none, np.zeros(0, np.int64), none)
+    run = peer_pgmax.on_device(problem)
+    few = np.random.default_rng(0).uniform(-4, 2, (4, labels)).astype(np.float32)
+    with torch.no_grad():
+        expected = lbp(torch.from_numpy(few).cuda()).cpu().numpy()
+    difference = float(np.abs(np.asarray(run(few)) - expected).max())
+    for rows in sizes:
+        part = min(rows, 1024)
+        logits = jax.random.uniform(jax.random.key(0), (part, labels), minval=-4, maxval=2)
+        seconds = timed(lambda given=logits: run(given).block_until_ready()) * rows / part
+        print(
+            f"{'lbp, PGMax':24} {rows:7} {seconds * 1e3:9.3f} {rows / seconds / 1e6:9.3f}"
+            f" (PyTorch: {difference:.1e} away)"
+        )
 
 
 def step(

@@ -5,8 +5,9 @@
 // that lanes meet different banks.
 #define TILE 32
 #define TURNED (BLOCK_ROWS + 1)
-// Of a label's second slot: it is in a one-of group.
+// Of a label's second slot: it is in a one-of group. Of its first: no group lets it be off.
 #define GROUPED 0x40000000
+#define NEVER_OFF 0x40000000
 
 struct Loaded {
     int bad, suspect;
@@ -50,11 +51,13 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const int *row_
         i8 evidence = known[i * BLOCK_ROWS + row_of_lane(lane)];
         int2 slot = make_int2(__shfl_sync(0xffffffffu, own.x, i), __shfl_sync(0xffffffffu, own.y, i));
         if (tile * TILE + i >= f.labels) continue;
+        bool never_off = slot.x & NEVER_OFF;
+        slot.x &= ~NEVER_OFF;
         if (slot.y & GROUPED) {
             slot.y &= ~GROUPED;
             // Evidence is kept in the slot of the weight off until the group is weighed.
             AT(memory.numbers, slot.y) = evidence < 0 ? REAL(-1e30) : theta;
-            AT(memory.numbers, slot.x) = evidence > 0 ? REAL(0) : REAL(1);
+            AT(memory.numbers, slot.x) = evidence > 0 || never_off ? REAL(0) : REAL(1);
             continue;
         }
         REAL size = absolute(theta);
@@ -62,7 +65,7 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const int *row_
         REAL small = exponential(-(size < LIMIT ? size : REAL(LIMIT)));
         REAL off = theta > 0 ? small : REAL(1), on = theta > 0 ? REAL(1) : small;
         offset += theta > 0 ? double(theta) : 0.0;
-        AT(memory.numbers, slot.x) = evidence > 0 ? REAL(0) : off;
+        AT(memory.numbers, slot.x) = evidence > 0 || never_off ? REAL(0) : off;
         AT(memory.numbers, slot.y) = evidence < 0 ? REAL(0) : on;
     }
     // The groups' sums in one order, whatever the warp.
@@ -119,7 +122,7 @@ __device__ void place_chunk(const Forest &f, const Memory &memory, int chunk) {
 // Marginals from lanes to rows.
 __device__ void store_tile(const Forest &f, const Memory &memory, const Rows &rows, const int *row_of,
                            const int *status, int tile, int lane, REAL *near) {
-    int label = tile * TILE + lane, own = label < f.labels ? __ldg(f.slots + label).x : 0;
+    int label = tile * TILE + lane, own = label < f.labels ? __ldg(f.slots + label).x & ~NEVER_OFF : 0;
 #pragma unroll 8
     for (int i = group_of_lane(lane); i < TILE; i += GROUPS) {
         int row = row_of_lane(lane), place = __shfl_sync(0xffffffffu, own, i);

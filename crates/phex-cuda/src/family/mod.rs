@@ -18,7 +18,9 @@ use crate::rows::{Precision, RawRows};
 use schedule::{Schedule, Work, levels, schedule};
 pub use shapes::BlockRows;
 use shapes::{FORMS, choose};
-use tables::{Chunk, Parent, Step, Weights, child, most_in_registers, parent, steps, weights};
+use tables::{
+    Chunk, Parent, Step, Weights, child, most_in_registers, parent, slots, steps, weights,
+};
 
 const FILES: [&str; 7] = [
     include_str!("../../kernels/common.cu"),
@@ -124,7 +126,7 @@ impl Family {
         let parents: Vec<Parent> = plan.parents.iter().map(|&at| parent(plan, at)).collect();
         let steps: Vec<Step> = plan.units.iter().flat_map(|unit| steps(plan, unit)).collect();
         let moves: Vec<[u8; 4]> = plan.moves.iter().map(|m| [m.a, m.b, m.to, 0]).collect();
-        let slots: Vec<[i32; 2]> = plan.slots.iter().map(|s| s.map(|at| at as i32)).collect();
+        let (slots, messages) = slots(plan);
         let mut grouped = vec![0i32; forest.bias.len()];
         forest.shifted.iter().flatten().for_each(|&label| grouped[label] = 1);
         let (mut group_places, mut chunks) = (Vec::<i32>::new(), Vec::<Chunk>::new());
@@ -132,13 +134,13 @@ impl Family {
         for (group, labels) in forest.shifted.iter().enumerate() {
             for some in labels.chunks(TILE) {
                 let from = group_places.len() as i32;
-                group_places.extend(some.iter().map(|&label| plan.slots[label][1] as i32));
+                group_places.extend(some.iter().map(|&label| slots[label][1]));
                 chunks.push([group as i32, from, group_places.len() as i32]);
             }
             group_chunks.push(chunks.len() as i32);
         }
         let (up, down) = levels(plan);
-        let sizes = [forest.bias.len(), chunks.len(), plan.messages];
+        let sizes = [forest.bias.len(), chunks.len(), messages];
         let row = numbers_of_row(sizes, single.as_ref().unwrap_or(&double));
         let levels: [&[Vec<usize>]; 2] = [&up, &down];
         let mut scheduled = |form: shapes::Form, real| {
@@ -180,7 +182,7 @@ impl Family {
             labels: sizes[0] as i32,
             groups: forest.shifted.len() as i32,
             chunk_count: sizes[1] as i32,
-            messages: plan.messages as i32,
+            messages: messages as i32,
             totals: 0,
             scales: 0,
             root: root as i32,

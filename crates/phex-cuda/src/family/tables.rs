@@ -200,6 +200,27 @@ fn value_place(node: &phex::infer::compiled::Node) -> usize {
     if node.units.is_empty() { node.message } else { node.weight }
 }
 
+/// In a label's first slot: no group lets it be off.
+const NEVER_OFF: usize = 1 << 30;
+
+/// Where the weights of each label off and on go, and how many numbers a row has with those places. A state that no group
+/// allows has no place in the plan. The marginal will take that of the weight off, so it has one all the same, which must be 0;
+/// and a label of a group is weighed in that of the weight on, so it has one of its own.
+pub(super) fn slots(plan: &Plan) -> (Vec<[i32; 2]>, usize) {
+    let (mut all, mut messages) = (vec![[0; 2]; plan.slots.len()], plan.messages);
+    for node in &plan.nodes {
+        let Some(label) = node.label else { continue };
+        let [off, mut on] = plan.slots[label];
+        if on == 0 {
+            on = messages;
+            messages += 1;
+        }
+        let flag = if off == 0 { NEVER_OFF } else { 0 };
+        all[label] = [(value_place(node) | flag) as i32, on as i32];
+    }
+    (all, messages)
+}
+
 /// In a child's entry: its messages have two layers.
 const OPEN: usize = 1 << 30;
 
