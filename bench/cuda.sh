@@ -1,5 +1,5 @@
 #!/bin/sh
-# All that needs a GPU, in one go: speeds with wide and with narrow blocks, the tests of the crate, those of PyTorch, and
+# All that needs a GPU, in one go: speeds with rows in shared and in global memory, the tests of the crate, those of PyTorch, and
 # the command line against the processor. What it needs is built before, elsewhere (that machine has no Rust):
 #
 #   cargo build --release -p phex-cli
@@ -16,7 +16,7 @@ edges=$2
 shift 2
 parts=${*:-speed tests torch cli}
 case " $parts " in *" speed "*)
-    for rows in 32 auto; do
+    for rows in global auto; do
         echo "== family, PHEX_CUDA_BLOCK_ROWS=$rows"
         PHEX_CUDA_BLOCK_ROWS=$rows "$bin/throughput" "$edges" 1 256 512 2048 4096 family
     done
@@ -30,7 +30,7 @@ case " $parts " in *" tests "*)
     ;;
 esac
 case " $parts " in *" torch "*)
-    python3 -m pip install --quiet --no-index --find-links "$bin" phex pytest hypothesis
+    python3 -m pip install --quiet --no-index --find-links "$bin" phex pytest hypothesis sybil
     python3 -m pytest -q python/tests/test_torch_cuda.py
     python3 bench/python/cuda.py "$edges"
     ;;
