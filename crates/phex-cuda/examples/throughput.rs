@@ -3,7 +3,7 @@
 //! `throughput EDGES.tsv [ROWS...] [NAMES...]`: a table of parents and children with a header; numbers of rows; parts of
 //! the names of engines, for those alone. Prints, for each engine and batch, the time of a pass on rows that are on the
 //! device, rows a second, and the largest error of a marginal against doubles on the processor. How `family` spreads rows
-//! over blocks is `PHEX_CUDA_BLOCK_ROWS` (`auto`, or a number).
+//! over blocks is `PHEX_CUDA_BLOCK_ROWS` (`global`, or a number).
 
 use std::time::Instant;
 
