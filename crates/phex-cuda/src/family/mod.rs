@@ -3,9 +3,11 @@
 //! Single precision first; rows whose numbers leave its range are listed on the device and done again in
 //! doubles, in the same order of the stream and without a word from the host.
 
+mod rounds;
 mod schedule;
 mod shapes;
 mod tables;
+mod units;
 
 use phex::infer::Method;
 use phex::infer::compiled::Forest;
@@ -15,7 +17,8 @@ use crate::buffer::{Buffer, Tables};
 use crate::device::{Device, Stream};
 use crate::program::{Arguments, Function, Shape, Source};
 use crate::rows::{Precision, RawRows};
-use schedule::{Schedule, Work, levels, schedule};
+use rounds::levels;
+use schedule::{Schedule, Work, schedule};
 pub use shapes::BlockRows;
 use shapes::{FORMS, choose};
 use tables::{

@@ -2,7 +2,7 @@
 
 use phex::infer::compiled::{Forest, Kind, Plan};
 
-use super::schedule::{Form, cells, form, is_large, needs};
+use super::units::{Form, cells, form, is_large, needs};
 use crate::buffer::{Offset, Plain, Tables};
 use crate::rows::Precision;
 

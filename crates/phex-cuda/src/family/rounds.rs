@@ -1,0 +1,402 @@
+//! Which warp of a block does which labels in which order, and how much shared memory each has.
+//!
+//! A round is what a warp does at a time: one label, or where a block has few rows several of a level, next to each other in
+//! size so that they take the same steps. A large family has a round alone, its counts across the lanes, and so has a label that
+//! needs more than a warp's least part of the memory. Rounds wait for those that they need, by how far each warp has come, and not
+//! for whole levels: a list schedule, the longest way to the end first, each to the warp that is done with it first. The memory
+//! of rounds alone is shared out the same way: a round waits for the one that had its part before.
+
+use std::collections::HashMap;
+
+use phex::infer::compiled::{Plan, Unit};
+
+use super::schedule::Slot;
+use super::units::{is_large, needs, needs_of_large};
+
+/// The parents of a plan and which are done in registers.
+pub(super) struct Parents<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) simple: &'a [bool],
+    /// Labels that a warp has at a time.
+    pub(super) groups: usize,
+}
+
+impl Parents<'_> {
+    fn units(&self, place: usize) -> &[Unit] {
+        &self.plan.units[self.plan.nodes[self.plan.parents[place]].units.clone()]
+    }
+
+    /// About how many cycles a unit takes, way up or down, as was measured.
+    fn cost(&self, unit: &Unit, way: usize) -> usize {
+        let (size, layers) = (unit.steps.len(), unit.most_layers);
+        let [fixed, step] = match self.groups > 1 && is_large(self.plan, unit) {
+            true => [[2000, 220], [2500, 600]][way],
+            false => [[600, 100 + 8 * size], [800, 250 + 20 * size]][way],
+        };
+        fixed + step * size * (1 + layers) / 2
+    }
+
+    fn needs_of(&self, unit: &Unit) -> usize {
+        match self.groups > 1 && is_large(self.plan, unit) {
+            true => needs_of_large(unit),
+            false => needs(self.plan, unit),
+        }
+    }
+
+    /// The children of the largest family whose counts go across lanes.
+    pub(super) fn most_counts(&self) -> usize {
+        let large = self.plan.units.iter().filter(|unit| is_large(self.plan, unit));
+        large.map(|unit| unit.steps.len()).max().unwrap_or(0)
+    }
+
+    fn has_large(&self, place: usize) -> bool {
+        self.units(place).iter().any(|unit| is_large(self.plan, unit))
+    }
+
+    /// Whether a parent has a round alone, where a warp has at least so many lines.
+    fn is_alone(&self, place: usize, least: usize) -> bool {
+        let alone = self.has_large(place) || self.needs(place) > least || !self.share_rounds();
+        self.groups > 1 && !self.simple[place] && alone
+    }
+
+    /// Whether labels that are not done in registers share rounds: if so many are neither that nor large that it pays to
+    /// keep memory for them.
+    pub(super) fn share_rounds(&self) -> bool {
+        let general = |&place: &usize| !self.simple[place] && !self.has_large(place);
+        10 * (0..self.simple.len()).filter(general).count() > self.simple.len()
+    }
+
+    /// Lines that a round alone takes: the way up of a large family needs none.
+    fn lines(&self, place: usize, way: usize) -> usize {
+        let units = self.units(place).iter();
+        let kept = units.filter(|unit| way == 1 || !is_large(self.plan, unit));
+        kept.map(|unit| self.needs_of(unit)).max().unwrap_or(0).div_ceil(self.groups)
+    }
+
+    fn children(&self, place: usize) -> impl Iterator<Item = usize> {
+        let steps = self.units(place).iter().flat_map(|unit| &self.plan.steps[unit.steps.clone()]);
+        steps.map(|step| step.node)
+    }
+
+    /// Numbers a lane of a warp's memory.
+    fn needs(&self, place: usize) -> usize {
+        if self.simple[place] {
+            return 0;
+        }
+        self.units(place).iter().map(|unit| self.needs_of(unit)).max().unwrap_or(0)
+    }
+
+    pub(super) fn widest(&self) -> usize {
+        (0..self.simple.len()).map(|place| self.needs(place)).max().unwrap_or(0)
+    }
+
+    /// Lines that the largest label of any level wants alone, the second of any level, and so on.
+    pub(super) fn wanted(&self, levels: &[Vec<usize>]) -> Vec<usize> {
+        let mut all = Vec::new();
+        for level in levels {
+            let alone = level.iter().filter(|&&place| !self.simple[place]);
+            let mut lines: Vec<usize> = alone.map(|&place| self.lines(place, 1)).collect();
+            lines.sort_unstable_by_key(|&lines| std::cmp::Reverse(lines));
+            all.resize(all.len().max(lines.len()), 0);
+            all.iter_mut().zip(lines).for_each(|(most, lines)| *most = lines.max(*most));
+        }
+        all
+    }
+}
+
+/// Far more than any family costs.
+const NEVER: usize = 1 << 24;
+
+/// In a round's entries, as the kernel has them: no parent; the round has one parent alone.
+const NONE: usize = (1 << 28) - 1;
+const ALONE: usize = 1 << 28;
+
+/// How many times longer a unit takes for where its cells lie, where a warp has one label at a time and so many lines of at
+/// most so many.
+fn slowness(needs: usize, lines: usize, most: usize) -> usize {
+    match needs {
+        _ if needs <= lines => 1,
+        // Eight lanes at a time take four rounds; memory beyond shared memory is far slower. Only what fits no warp's part
+        // has memory elsewhere.
+        _ if needs <= 4 * lines => 4,
+        _ if needs > 4 * most => 40,
+        _ => NEVER,
+    }
+}
+
+/// As many warps as a block may have.
+pub(super) const MOST_WARPS: usize = 16;
+
+/// The rounds of all warps, `groups` entries each.
+pub(super) struct Rounds {
+    /// Where the rounds of each warp start on the way up, on the way down, and those of the next warp.
+    pub(super) starts: Vec<i32>,
+    /// The parent, with flags, and its first child; or if it is alone, where its cells are, if in shared memory.
+    pub(super) entries: Vec<[i32; 2]>,
+    /// For each round how many rounds each warp must have done.
+    pub(super) awaited: Vec<u16>,
+}
+
+/// What a warp does at a time.
+struct Round {
+    places: Vec<usize>,
+    way: usize,
+    is_alone: bool,
+    /// Rounds that must have been done.
+    after: Vec<usize>,
+}
+
+/// Shares the labels out into rounds, those before others first.
+fn rounds(parents: &Parents<'_>, levels: [&[Vec<usize>]; 2], least: usize) -> Vec<Round> {
+    let count = parents.simple.len();
+    let place_of: HashMap<usize, usize> =
+        parents.plan.parents.iter().enumerate().map(|(place, &node)| (node, place)).collect();
+    let inner = |place: usize| parents.children(place).filter_map(|node| place_of.get(&node));
+    let mut above = vec![None; count];
+    (0..count).for_each(|place| inner(place).for_each(|&child| above[child] = Some(place)));
+    let (mut all, mut round_of) = (Vec::<Round>::new(), [vec![0; count], vec![0; count]]);
+    for (way, levels) in levels.into_iter().enumerate() {
+        for level in levels {
+            let size = |&place: &usize| parents.units(place).iter().map(|unit| unit.steps.len());
+            let mut level = level.clone();
+            level.sort_by_key(|place| std::cmp::Reverse(size(place).sum::<usize>()));
+            let (alone, together): (Vec<usize>, Vec<usize>) =
+                level.into_iter().partition(|&place| parents.is_alone(place, least));
+            let alone = alone.chunks(1).map(|some| (some, parents.groups > 1));
+            for (some, is_alone) in
+                alone.chain(together.chunks(parents.groups).map(|some| (some, false)))
+            {
+                let mut after: Vec<usize> = match way {
+                    0 => {
+                        let children = some.iter().flat_map(|&place| inner(place));
+                        children.map(|&child| round_of[0][child]).collect()
+                    }
+                    // The root goes down after it came up.
+                    _ => some
+                        .iter()
+                        .map(|&place| above[place].map_or(round_of[0][place], |at| round_of[1][at]))
+                        .collect(),
+                };
+                after.sort_unstable();
+                after.dedup();
+                some.iter().for_each(|&place| round_of[way][place] = all.len());
+                all.push(Round { places: some.to_vec(), way, is_alone, after });
+            }
+        }
+    }
+    all
+}
+
+/// Shares the rounds out to warps with so many lines each.
+pub(super) fn share_out(
+    parents: &Parents<'_>,
+    levels: [&[Vec<usize>]; 2],
+    lines: &[usize],
+    pool: &[Slot],
+) -> Rounds {
+    let (groups, warps) = (parents.groups, lines.len());
+    let most = lines.iter().copied().max().unwrap_or(0);
+    let rounds = rounds(parents, levels, lines.iter().copied().min().unwrap_or(0));
+    let cost = |round: &Round, lines: usize| {
+        let of_place = |&place: &usize| -> usize {
+            let of_unit = |unit: &Unit| {
+                let is_free = parents.simple[place] || groups > 1;
+                let needs = if is_free { 0 } else { parents.needs_of(unit) };
+                slowness(needs, lines, most) * parents.cost(unit, round.way)
+            };
+            parents.units(place).iter().map(of_unit).sum()
+        };
+        round.places.iter().map(of_place).max().unwrap_or(0)
+    };
+    // The longest way to the end.
+    let mut left = vec![0; rounds.len()];
+    for (at, round) in rounds.iter().enumerate().rev() {
+        left[at] += cost(round, most);
+        for &before in &round.after {
+            left[before] = left[before].max(left[at]);
+        }
+    }
+    let mut order: Vec<usize> = (0..rounds.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(left[at]));
+    let (mut free, mut done) = (vec![0; warps], vec![0; rounds.len()]);
+    let mut streams: Vec<[Vec<usize>; 2]> = vec![Default::default(); warps];
+    // Which warp has each round, and how many that warp has then done.
+    let mut places = vec![(0, 0); rounds.len()];
+    // When each slot is free, and its last round; and of each round its slot and who had it before.
+    let mut slots = vec![(0, None); pool.len()];
+    let mut cells = vec![(None, None); rounds.len()];
+    for at in order {
+        let round = &rounds[at];
+        let mut ready = round.after.iter().map(|&before| done[before]).max().unwrap_or(0);
+        let wanted = if round.is_alone { parents.lines(round.places[0], round.way) } else { 0 };
+        let fitting = (0..pool.len()).filter(|&slot| wanted > 0 && pool[slot].lines >= wanted);
+        // The smallest of those that are free first.
+        let slot = fitting.min_by_key(|&slot| (slots[slot].0.max(ready), pool[slot].lines));
+        if let Some(slot) = slot {
+            ready = ready.max(slots[slot].0);
+            cells[at] = (Some(slot), slots[slot].1);
+        }
+        let end = |&warp: &usize| ready.max(free[warp]) + cost(round, lines[warp]);
+        let Some(warp) = (0..warps).min_by_key(end) else { continue };
+        (free[warp], done[at]) = (end(&warp), end(&warp));
+        if let Some(slot) = slot {
+            slots[slot] = (done[at], Some(at));
+        }
+        streams[warp][round.way].push(at);
+        places[at] = (warp, streams[warp].iter().map(Vec::len).sum());
+    }
+    let mut found = Rounds { starts: vec![0], entries: Vec::new(), awaited: Vec::new() };
+    for stream in streams.iter().flatten() {
+        for &at in stream {
+            let Round { places: some, is_alone, after, .. } = &rounds[at];
+            // All lanes are told of the one that has the round alone.
+            let entry = |group: usize| match some.get(if *is_alone { 0 } else { group }) {
+                Some(&place) if *is_alone => {
+                    let from = cells[at].0.map_or(-1, |slot: usize| pool[slot].from as i32);
+                    [(place | ALONE) as i32, from]
+                }
+                Some(&place) => [place as i32, parents.units(place)[0].steps.start as i32],
+                None => [NONE as i32, 0],
+            };
+            found.entries.extend((0..groups).map(entry));
+            let mut awaited = [0u16; MOST_WARPS];
+            for &before in after.iter().chain(&cells[at].1) {
+                let (warp, count) = places[before];
+                awaited[warp] = awaited[warp].max(count as u16);
+            }
+            found.awaited.extend(awaited);
+        }
+        found.starts.push((found.entries.len() / groups) as i32);
+    }
+    found
+}
+
+/// The parents by height and by depth, as places among the parents.
+pub(super) fn levels(plan: &Plan) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    let mut height = vec![0usize; plan.nodes.len()];
+    let mut depth = height.clone();
+    let place: HashMap<usize, usize> =
+        plan.parents.iter().enumerate().map(|(place, &node)| (node, place)).collect();
+    let children = |node: usize| {
+        let units = &plan.units[plan.nodes[node].units.clone()];
+        units.iter().flat_map(|unit| &plan.steps[unit.steps.clone()]).map(|step| step.node)
+    };
+    for &node in &plan.parents {
+        height[node] = children(node).map(|child| height[child] + 1).max().unwrap_or(0);
+    }
+    for &node in plan.parents.iter().rev() {
+        children(node).for_each(|child| depth[child] = depth[node] + 1);
+    }
+    let by = |level: &[usize]| {
+        let mut all: Vec<Vec<usize>> = Vec::new();
+        for &node in &plan.parents {
+            all.resize_with(all.len().max(level[node] + 1), Vec::new);
+            all[level[node]].push(place[&node]);
+        }
+        all.retain(|some| !some.is_empty());
+        all
+    };
+    (by(&height), by(&depth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::slots;
+    use super::super::tables::in_registers;
+    use super::super::tests::forest;
+    use super::*;
+    use crate::rows::Precision;
+
+    fn with_plan(check: impl Fn(&Plan)) {
+        let engine = forest(false);
+        let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else {
+            panic!("a forest")
+        };
+        check(forest.plan);
+    }
+
+    /// Runs the rounds as warps would, in turns, and checks that each label comes once each way, after those it needs.
+    #[test]
+    fn rounds_wait_for_what_they_need_and_none_forever() {
+        with_plan(|plan| {
+            let (up, down) = levels(plan);
+            for groups in [1, 4, 16] {
+                let simple = in_registers(plan, Precision::Single, groups);
+                let parents = Parents { plan, simple: &simple, groups };
+                let pool = match groups {
+                    1 => Vec::new(),
+                    _ => slots(7, 1200 / groups, &parents.wanted(&down)).unwrap(),
+                };
+                let Rounds { starts, entries, awaited } =
+                    share_out(&parents, [&up, &down], &[500, 50, 50, 50], &pool);
+                assert_eq!(starts.len(), 2 * 4 + 1);
+                assert_eq!(*starts.last().unwrap() as usize * groups, entries.len());
+                assert_eq!(awaited.len() / MOST_WARPS * groups, entries.len());
+                let mut progress = [0u16; MOST_WARPS];
+                let mut ways = vec![Vec::new(); plan.nodes.len()];
+                let total = *starts.last().unwrap() as usize;
+                for _ in 0..total {
+                    // The last warp that can goes on.
+                    let (warp, at) = (0..4)
+                        .rev()
+                        .map(|warp| (warp, starts[2 * warp] as usize + progress[warp] as usize))
+                        .find(|&(warp, at)| {
+                            let needs = &awaited[at.min(total - 1) * MOST_WARPS..][..MOST_WARPS];
+                            at < starts[2 * warp + 2] as usize
+                                && needs.iter().zip(progress).all(|(&need, done)| done >= need)
+                        })
+                        .expect("a warp that can go on");
+                    let way = usize::from(at >= starts[2 * warp + 1] as usize);
+                    let round = &entries[at * groups..(at + 1) * groups];
+                    let alone = round[0][0] as usize & ALONE > 0;
+                    for &[entry, _] in &round[..if alone { 1 } else { groups }] {
+                        let place = entry as usize & NONE;
+                        if place == NONE {
+                            continue;
+                        }
+                        let node = plan.parents[place];
+                        for child in parents.children(place) {
+                            let inner = !plan.nodes[child].units.is_empty();
+                            let expected = if way == 0 && inner { vec![0] } else { vec![] };
+                            let found = &ways[child];
+                            assert!(*found == expected || (way == 1 && *found == [0]) || !inner);
+                        }
+                        assert_eq!(ways[node].len(), way);
+                        ways[node].push(way);
+                    }
+                    progress[warp] += 1;
+                }
+                let all = plan.parents.iter().all(|&node| ways[node] == [0, 1]);
+                assert!(all, "each label comes up and goes down");
+            }
+        });
+    }
+
+    #[test]
+    fn families_fit_where_their_round_puts_them() {
+        with_plan(|plan| {
+            let simple = in_registers(plan, Precision::Single, 8);
+            let parents = Parents { plan, simple: &simple, groups: 8 };
+            let (up, down) = levels(plan);
+            let wanted = parents.wanted(&down);
+            let pool = slots(10, wanted[0] + 40, &wanted).unwrap();
+            assert!(slots(10, wanted[0] - 1, &wanted).is_none());
+            let Rounds { starts, entries, .. } = share_out(&parents, [&up, &down], &[6; 4], &pool);
+            let mut together = 0;
+            for (at, span) in starts.windows(2).enumerate() {
+                for round in entries[8 * span[0] as usize..8 * span[1] as usize].chunks(8) {
+                    if round[0][0] as usize & ALONE == 0 {
+                        together += 1;
+                        continue;
+                    }
+                    assert!(round.iter().all(|entry| entry == &round[0]));
+                    let lines = parents.lines(round[0][0] as usize & NONE, at % 2);
+                    let slot = pool.iter().find(|slot| slot.from as i32 == round[0][1]);
+                    assert_eq!(lines > 0, slot.is_some());
+                    assert!(slot.is_none_or(|slot| slot.lines >= lines));
+                }
+            }
+            assert!(together > 0);
+        });
+    }
+}
