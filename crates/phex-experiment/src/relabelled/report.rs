@@ -26,7 +26,7 @@ pub(super) fn outcome(
         }
     }
     let about = format!(
-        "{} Rows a class: {}; {} epochs; learning rates tried by every method: {:?}; a tenth of the evaluation rows for validation, the rest for the test.",
+        "{} Rows a class: {}; {} epochs; learning rates tried: {}; a tenth of the evaluation rows for validation, the rest for the test.",
         data.about,
         if settings.rows_a_class == 0 {
             String::from("all")
@@ -34,9 +34,24 @@ pub(super) fn outcome(
             settings.rows_a_class.to_string()
         },
         settings.epochs,
-        settings.learning_rates
+        rates(settings)
     );
     Outcome { title: settings.title.clone(), data: about, tables, figures, ..Outcome::default() }
+}
+
+/// The learning rates of the experiment, and of the groups that have their own.
+fn rates(settings: &RelabelledSettings) -> String {
+    let mut text = format!("{:?}", settings.learning_rates);
+    let mut told: Vec<&str> = Vec::new();
+    for method in &settings.methods {
+        if let Some(own) = &method.learning_rates
+            && !told.contains(&method.group.as_str())
+        {
+            told.push(&method.group);
+            text.push_str(&format!(", by \"{}\" {own:?}", method.group));
+        }
+    }
+    text
 }
 
 fn top_1(run: &Answer) -> f64 {
