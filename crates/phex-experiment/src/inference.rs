@@ -1,8 +1,11 @@
 //! Exact against loopy inference: the error of its marginals, and what it costs in accuracy.
 //!
 //! The paper blames loopy belief propagation for what pHEX loses at u = 1.5. First part: errors on random
-//! scores. Second part: the same training by exact and by loopy inference, each model asked by both, so
-//! that the effect on training and that on prediction come apart.
+//! scores. Second part: on scores that were trained through classes and their attributes ([`attributes`]).
+//! Third part: the same training by exact and by loopy inference, each model asked by both, so that the
+//! effect on training and that on prediction come apart.
+
+mod attributes;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -16,10 +19,11 @@ use crate::graphs::{GraphName, classes, present};
 use crate::outcome::{Figure, FigurePanel, FigureSeries, Line, Outcome, Table};
 use crate::random::Random;
 use crate::relabelled::{
-    Curriculum, Data, DataName, Inference, Job as TrainingJob, Relations, Sample, Trained,
-    accuracies, train,
+    Curriculum, Data, DataName, Inference, Job as TrainingJob, RateSchedule, Relations, Sample,
+    Trained, accuracies, train,
 };
 use crate::statistics::Summary;
+use crate::zero_shot::LogitSettings;
 use crate::{Error, Runner};
 
 /// The settings of the file.
@@ -33,6 +37,9 @@ pub(crate) struct InferenceSettings {
     deviations: Vec<f64>,
     /// Rows of random scores.
     rows: usize,
+    /// Classes with attributes whose trained scores are compared.
+    #[serde(default)]
+    attributes: Vec<LogitSettings>,
     training: Vec<TrainingSettings>,
 }
 
@@ -91,6 +98,7 @@ pub(crate) fn run(
     runner: &Runner<'_>,
 ) -> Result<Outcome, Error> {
     let mut tables = vec![errors_table(settings, folder, quick, runner)?];
+    tables.extend(attributes::table(settings, folder, runner)?);
     let mut panels = Vec::new();
     for training in &settings.training {
         let (table, panel) = training_table(settings, training, folder, quick, runner)?;
@@ -167,20 +175,28 @@ impl Errors {
     }
 }
 
-/// Runs both engines on the same rows.
-fn errors(graph: &RelationGraph, scores: &[f64]) -> Result<Errors, Error> {
-    let n = graph.len();
-    let block = Block::new(n, scores);
+/// The answers of both engines to the same rows, exact and loopy.
+fn answers(graph: &RelationGraph, scores: &[f64]) -> Result<[Posterior<f64>; 2], Error> {
+    let block = Block::new(graph.len(), scores);
     let answer = |options: &Options| -> Result<Posterior<f64>, phex::Error> {
         Engine::compile(Model::new(graph)?, options)?.run(&block, Want::default())
     };
-    let exact = answer(&Inference::Exact.options(0))?;
-    let loopy = answer(&Inference::Lbp.options(0))?;
+    Ok([answer(&Inference::Exact.options(0))?, answer(&Inference::Lbp.options(0))?])
+}
+
+/// Runs both engines on the same rows.
+fn errors(graph: &RelationGraph, scores: &[f64]) -> Result<Errors, Error> {
+    let [exact, loopy] = answers(graph, scores)?;
+    Ok(compare(graph, &exact, &loopy))
+}
+
+fn compare(graph: &RelationGraph, exact: &Posterior<f64>, loopy: &Posterior<f64>) -> Errors {
+    let n = graph.len();
     let leaves: Vec<usize> = classes(graph).iter().map(|leaf| leaf.index()).collect();
     let best = |marginals: &[f64]| {
         leaves.iter().copied().max_by(|&a, &b| marginals[a].total_cmp(&marginals[b]))
     };
-    let rows = block.rows();
+    let rows = exact.rows();
     let (mut sum, mut largest, mut converged, mut agree) = (0.0, 0.0f64, 0, 0);
     for row in 0..rows {
         for (a, b) in exact.row(row).iter().zip(loopy.row(row)) {
@@ -192,12 +208,12 @@ fn errors(graph: &RelationGraph, scores: &[f64]) -> Result<Errors, Error> {
         agree += usize::from(best(exact.row(row)) == best(loopy.row(row)));
     }
     let part = |count: usize| count as f64 / rows as f64;
-    Ok(Errors {
+    Errors {
         mean: sum / (rows * n) as f64,
         largest,
         converged: part(converged),
         agree: part(agree),
-    })
+    }
 }
 
 fn training_table(
@@ -293,6 +309,7 @@ impl TrainingSettings {
             start: self.start,
             hidden: Vec::new(),
             curriculum: self.curriculum,
+            schedule: RateSchedule::default(),
             epochs: self.epochs,
             batch: self.batch,
             learning_rate: self.learning_rate,

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::Error;
+use crate::stopwatch::Seconds;
 
 /// A file of runs.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     /// The answer and the seconds of each run, by its description.
-    runs: HashMap<String, (Value, f64)>,
+    runs: HashMap<String, (Value, Seconds)>,
 }
 
 /// A line.
@@ -29,7 +30,8 @@ pub struct Journal {
 struct Line {
     job: Value,
     answer: Value,
-    seconds: f64,
+    #[serde(flatten)]
+    seconds: Seconds,
     version: String,
 }
 
@@ -79,7 +81,7 @@ impl Journal {
     }
 
     /// The answer of a run and its seconds, where it was run before.
-    pub(crate) fn answer<A: DeserializeOwned>(&self, job: &Value) -> Option<(A, f64)> {
+    pub(crate) fn answer<A: DeserializeOwned>(&self, job: &Value) -> Option<(A, Seconds)> {
         let (answer, seconds) = self.runs.get(&job.to_string())?;
         // An answer of another form is from another version: the run is repeated.
         Some((serde_json::from_value(answer.clone()).ok()?, *seconds))
@@ -90,7 +92,7 @@ impl Journal {
         &mut self,
         job: Value,
         answer: &A,
-        seconds: f64,
+        seconds: Seconds,
     ) -> Result<(), Error> {
         let wrong = |source| Error::File { path: self.path.clone(), source };
         let broken = |error: serde_json::Error| Error::Broken { message: error.to_string() };
@@ -116,10 +118,11 @@ mod tests {
     #[test]
     fn it_remembers_whole_lines_alone() {
         let folder = tempfile::tempdir().unwrap();
+        let seconds = |wall| Seconds { wall, processor: Some(wall / 2.0) };
         let path = folder.path().join("runs.jsonl");
         let mut journal = Journal::open(&path, false).unwrap();
-        journal.keep(json!({"seed": 1, "rate": 0.1}), &0.25, 2.0).unwrap();
-        journal.keep(json!({"seed": 2, "rate": 0.1}), &0.5, 3.0).unwrap();
+        journal.keep(json!({"seed": 1, "rate": 0.1}), &0.25, seconds(2.0)).unwrap();
+        journal.keep(json!({"seed": 2, "rate": 0.1}), &0.5, seconds(3.0)).unwrap();
         drop(journal);
         let error = Journal::open(&path, false).unwrap_err().to_string();
         assert!(error.contains("--resume"), "{error}");
@@ -129,9 +132,9 @@ mod tests {
         let mut journal = Journal::open(&path, true).unwrap();
         assert_eq!(journal.len(), 1);
         // The order of fields does not matter.
-        assert_eq!(journal.answer(&json!({"rate": 0.1, "seed": 1})), Some((0.25, 2.0)));
+        assert_eq!(journal.answer(&json!({"rate": 0.1, "seed": 1})), Some((0.25, seconds(2.0))));
         assert_eq!(journal.answer::<f64>(&json!({"seed": 2, "rate": 0.1})), None);
-        journal.keep(json!({"seed": 2, "rate": 0.1}), &0.5, 3.0).unwrap();
+        journal.keep(json!({"seed": 2, "rate": 0.1}), &0.5, seconds(3.0)).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         std::fs::write(&path, "{}\n").unwrap();
         let error = Journal::open(&path, true).unwrap_err().to_string();

@@ -16,6 +16,7 @@ mod relabelled;
 mod runner;
 mod speed;
 mod statistics;
+mod stopwatch;
 mod zero_shot;
 
 pub use error::Error;

@@ -19,7 +19,7 @@ pub struct Outcome {
     pub quick: bool,
     /// The version that ran it.
     pub version: String,
-    /// Seconds of all runs, on one core.
+    /// Processor seconds of all runs, each counted once.
     pub core_seconds: f64,
     /// What was measured.
     pub tables: Vec<Table>,

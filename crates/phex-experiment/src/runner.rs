@@ -3,9 +3,9 @@
 //! A run is one thread's: runs are shared out, not their parts, so what a run finds does not depend on
 //! how many run at a time.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
 
 use phex_train::{Flow, Observer, Progress};
 use serde::Serialize;
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 use crate::journal::Journal;
+use crate::stopwatch::Stopwatch;
 
 /// Told how an experiment goes on.
 pub trait Watch: Sync {
@@ -50,8 +51,9 @@ pub struct Runner<'a> {
     threads: usize,
     watch: &'a dyn Watch,
     stop: &'a AtomicBool,
-    /// Of the runs that were asked for, whenever they ran.
-    seconds: Mutex<f64>,
+    /// Of the processor, for the runs that were asked for, whenever they ran.
+    /// By their description, for parts of an experiment ask for the same runs.
+    seconds: Mutex<BTreeMap<String, f64>>,
 }
 
 impl<'a> Runner<'a> {
@@ -67,7 +69,7 @@ impl<'a> Runner<'a> {
             threads: threads.max(1),
             watch,
             stop,
-            seconds: Mutex::new(0.0),
+            seconds: Mutex::default(),
         }
     }
 
@@ -94,9 +96,9 @@ impl<'a> Runner<'a> {
         let keys = jobs.iter().map(describe).collect::<Result<Vec<_>, Error>>()?;
         let mut answers: Vec<Option<A>> = {
             let journal = self.journal()?;
-            let known = |key| {
+            let known = |key: &serde_json::Value| {
                 journal.answer(key).map(|(answer, seconds)| {
-                    self.spend(seconds);
+                    self.spend(key.to_string(), seconds.cost());
                     answer
                 })
             };
@@ -119,14 +121,17 @@ impl<'a> Runner<'a> {
                 if failed.load(Ordering::Relaxed) {
                     break;
                 }
-                let start = Instant::now();
-                let answer = pool.install(|| work(&jobs[at], self.stop)).inspect_err(|_| {
+                // Timed where it runs: the one thread of the pool does all of it.
+                let timed = || {
+                    let watch = Stopwatch::start();
+                    work(&jobs[at], self.stop).map(|answer| (answer, watch.read()))
+                };
+                let (answer, seconds) = pool.install(timed).inspect_err(|_| {
                     failed.store(true, Ordering::Relaxed);
                 })?;
-                let seconds = start.elapsed().as_secs_f64();
                 self.journal()?.keep(keys[at].clone(), &answer, seconds)?;
-                self.spend(seconds);
-                self.watch.run(&keys[at].to_string(), seconds);
+                self.spend(keys[at].to_string(), seconds.cost());
+                self.watch.run(&keys[at].to_string(), seconds.wall);
                 found.push((at, answer));
             }
             Ok(found)
@@ -145,14 +150,14 @@ impl<'a> Runner<'a> {
         answers.into_iter().map(|answer| answer.ok_or_else(missing)).collect()
     }
 
-    /// The seconds of all runs that were asked for, each on one core, whenever they ran.
+    /// The processor seconds of all runs that were asked for, whenever they ran, each counted once.
     pub fn seconds(&self) -> f64 {
-        self.seconds.lock().map_or(f64::NAN, |seconds| *seconds)
+        self.seconds.lock().map_or(f64::NAN, |seconds| seconds.values().sum())
     }
 
-    fn spend(&self, more: f64) {
+    fn spend(&self, run: String, cost: f64) {
         if let Ok(mut seconds) = self.seconds.lock() {
-            *seconds += more;
+            seconds.insert(run, cost);
         }
     }
 
@@ -192,6 +197,9 @@ mod tests {
         let runner = Runner::new(Journal::open(&path, true).unwrap(), 2, &Unwatched, &stop);
         assert_eq!(runner.run("squares", &[1, 2, 3, 4], square).unwrap(), [1, 4, 9, 16]);
         assert_eq!(count.load(Ordering::Relaxed), 4);
+        let before = runner.seconds();
+        assert_eq!(runner.run("the same again", &[4, 2], square).unwrap(), [16, 4]);
+        assert_eq!(runner.seconds(), before);
         stop.store(true, Ordering::Relaxed);
         let stopped = runner.run("squares", &[5], square).unwrap_err();
         assert!(matches!(stopped, Error::Interrupted), "{stopped}");

@@ -61,16 +61,28 @@ fn a_resumed_run_finds_what_an_uninterrupted_one_finds() {
     assert_eq!(whole.figures, resumed.figures);
 }
 
-#[test]
-fn a_description_that_leaves_no_fine_row_is_refused() {
-    let text = "kind = \"relabelled\"\ntitle = \"few rows\"\ndata = \"generated\"\nrows-a-class = 50\n\
-                relabelled = [0.5, 0.99]\nstrengths = [1.0]\nseeds = 1\nepochs = 1\nbatch = 8\n\
-                learning-rates = [0.1]\n[[methods]]\ngroup = \"g\"\nname = \"HEX\"\nrelations = \"hard\"";
+/// What is wrong with a description that is well formed.
+fn refusal(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
     let journal = Journal::open(&folder.path().join("runs"), false).unwrap();
     let runner = Runner::new(journal, 1, &Unwatched, &stop);
-    let experiment = Experiment::parse("mine", text, true).unwrap();
-    let refused = experiment.run(folder.path(), &runner).unwrap_err().to_string();
+    let experiment = Experiment::parse("mine", text, false).unwrap();
+    experiment.run(folder.path(), &runner).unwrap_err().to_string()
+}
+
+const FEW_ROWS: &str = "kind = \"relabelled\"\ntitle = \"few rows\"\ndata = \"generated\"\nrows-a-class = 50\n\
+                        relabelled = [0.5, 0.99]\nstrengths = [1.0]\nseeds = 1\nepochs = 1\nbatch = 8\n\
+                        learning-rates = [0.1]\n[[methods]]\ngroup = \"g\"\nname = \"HEX\"\nrelations = \"hard\"";
+
+#[test]
+fn a_description_that_leaves_no_fine_row_is_refused() {
+    let refused = refusal(FEW_ROWS);
     assert!(refused.contains("few rows") && refused.contains("rows-a-class"), "{refused}");
+}
+
+#[test]
+fn every_method_has_the_same_number_of_trials() {
+    let refused = refusal(&format!("{FEW_ROWS}\nlearning-rates = [0.1, 0.2]"));
+    assert!(refused.contains("same trials"), "{refused}");
 }

@@ -232,6 +232,9 @@ pub struct Stage {
     pub rows: RowChoice,
     /// How often it goes over them.
     pub epochs: usize,
+    /// Epochs from one look at the validation rows to the next; the last epoch is always looked at. Weights
+    /// are kept, and patience counted, by looks.
+    pub validate_every: usize,
     /// The learning rate, where it differs.
     pub learning_rate: Option<f64>,
 }
@@ -243,8 +246,18 @@ impl Default for Stage {
             strength: StrengthSetting::Given,
             rows: RowChoice::All,
             epochs: 30,
+            validate_every: 1,
             learning_rate: None,
         }
+    }
+}
+
+impl Stage {
+    /// The same on the rows of which a leaf is known. Few rows make short epochs, so validation rows are
+    /// looked at ten times at most: looking would otherwise take longer than learning.
+    pub fn warm_up(self, epochs: usize) -> Stage {
+        let (name, rows) = (String::from("warm-up"), RowChoice::MostSpecific);
+        Stage { name, rows, epochs, validate_every: epochs.div_ceil(10).max(1), ..self }
     }
 }
 
@@ -428,8 +441,7 @@ impl Config {
     /// rows commit leaves at random before fine rows can speak.
     pub fn with_warm_up(mut self, examples: &Examples<'_>, graph: &RelationGraph) -> Config {
         if let (Some(epochs), Some(first)) = (examples.warm_up_epochs(graph), self.stages.first()) {
-            let (name, rows) = (String::from("warm-up"), RowChoice::MostSpecific);
-            let stage = Stage { name, rows, epochs, ..first.clone() };
+            let stage = first.clone().warm_up(epochs);
             self.stages.insert(0, stage);
         }
         self
@@ -498,6 +510,9 @@ impl Config {
         }
         if self.stages.is_empty() || self.stages.iter().all(|stage| stage.epochs == 0) {
             return wrong("stages", "one stage with one epoch is needed");
+        }
+        if self.stages.iter().any(|stage| stage.validate_every == 0) {
+            return wrong("stages", "validate_every is 1 or more");
         }
         if self.stages.iter().filter_map(|stage| stage.learning_rate).any(|rate| !positive(rate)) {
             return wrong("stages", "a learning rate is above 0");

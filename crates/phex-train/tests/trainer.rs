@@ -115,6 +115,28 @@ fn everything() -> Config {
     }
 }
 
+/// Validation rows are looked at when they are due, and after the last epoch.
+#[test]
+fn validation_is_as_rare_as_a_stage_asks() {
+    let graph = graph(Strength::U(0.5));
+    let (features, targets) = rows(&graph, 100, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let mut config = everything();
+    config.validation.patience = 0;
+    config.stages = vec![Stage { epochs: 7, validate_every: 3, ..Stage::default() }];
+    let options = Options::default();
+    let trainer = Trainer::new(config.clone(), &graph, &options, examples, None).unwrap();
+    let model = trainer.run(&mut Silent).unwrap();
+    let records = model.history.iter().filter(|record| record.validation_metric.is_some());
+    let looked: Vec<usize> = records.map(|record| record.epoch).collect();
+    assert_eq!(looked, [3, 6, 7]);
+    assert!(model.best_epoch.is_some_and(|best| looked.contains(&best)));
+    assert_eq!(Stage::default().warm_up(100).validate_every, 10);
+    assert_eq!(Stage::default().warm_up(7).validate_every, 1);
+    config.stages[0].validate_every = 0;
+    assert!(config.check().is_err());
+}
+
 /// Stops after some steps and keeps the checkpoint as bytes on disk would.
 struct Interrupting {
     steps: usize,

@@ -215,8 +215,8 @@ pub(crate) struct SettingArguments {
     /// Decay of weights a step, times the learning rate; 0.0001 when not given
     #[arg(long, value_name = "RATE", help_heading = "Optimiser", value_parser = tolerance)]
     pub(crate) weight_decay: Option<f64>,
-    /// Learning rate over a stage: `constant`, `cosine`, `linear` (`=0.1`: part that goes up first)
-    /// or `step=10,0.5` (times 0.5 every 10 epochs)
+    /// Learning rate over a stage: `cosine`, `linear` (`=0.1`: part that goes up first), `constant` or
+    /// `step=10,0.5` (times 0.5 every 10 epochs); `cosine` when not given
     #[arg(long, value_name = "SCHEDULE", help_heading = "Optimiser", value_parser = schedule)]
     pub(crate) rate_schedule: Option<Schedule>,
     /// Rows of a step; 64 when not given

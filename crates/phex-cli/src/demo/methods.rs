@@ -106,7 +106,7 @@ impl Method {
     pub(super) fn flags(&self) -> String {
         let epochs = self.config.stages.last().map_or(0, |stage| stage.epochs);
         let mut flags = format!(
-            "--metric accuracy --epochs {epochs} --warm-up 0 --learning-rate {LEARNING_RATE} --strength {}",
+            "--metric accuracy --epochs {epochs} --warm-up 0 --learning-rate {LEARNING_RATE} --rate-schedule constant --strength {}",
             self.setting()
         );
         if self.config.strengths != StrengthConfig::Fixed {

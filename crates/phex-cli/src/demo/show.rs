@@ -189,7 +189,7 @@ pub(super) fn files(results: &Results<'_>, folder: &Path) -> anyhow::Result<()> 
          phex predict {folder}/model --data {folder}/test.csv --decide back-off=0.9 --out sets.csv\n\
          phex eval {folder}/model --data {folder}/test.csv --top 1,5 --report test.html\n\
          phex train {data} \\\n  {} \\\n  --out {folder}/again    # the same model\n\
-         phex tune {data} \\\n  --metric accuracy --epochs {} --learning-rate {} --out {folder}/tuned\n",
+         phex tune {data} \\\n  --metric accuracy --epochs {} --learning-rate {} --rate-schedule constant --out {folder}/tuned\n",
         winner.method.name,
         winner.method.flags(),
         super::EPOCHS,

@@ -7,8 +7,8 @@ use phex::graph::{RelationGraph, Strength};
 use phex::learn::{Loss, Tie};
 use phex_io::Dataset;
 use phex_train::{
-    ClassWeights, Config, Examples, ObjectiveConfig, RowChoice, Rule, Stage, StrengthConfig,
-    StrengthSetting,
+    ClassWeights, Config, Examples, ObjectiveConfig, RowChoice, Rule, Schedule, Stage,
+    StrengthConfig, StrengthSetting,
 };
 
 use crate::args::{
@@ -75,7 +75,12 @@ impl SettingArguments {
         }
         optimiser.learning_rate = self.learning_rate.unwrap_or(optimiser.learning_rate);
         optimiser.weight_decay = self.weight_decay.unwrap_or(optimiser.weight_decay);
-        optimiser.schedule = self.rate_schedule.unwrap_or(optimiser.schedule);
+        // What the experiments with relabelled rows recommend; a file of settings says what it wants.
+        let usual = match &self.config {
+            None => Schedule::Cosine { warm_up: 0.0 },
+            Some(_) => optimiser.schedule,
+        };
+        optimiser.schedule = self.rate_schedule.unwrap_or(usual);
         optimiser.batch = self.batch.unwrap_or(optimiser.batch);
         optimiser.average = self.average.unwrap_or(optimiser.average);
         optimiser.clip = self.clip.unwrap_or(optimiser.clip);

@@ -14,7 +14,9 @@ use std::path::Path;
 
 pub(crate) use data::{Data, Sample, cifar_graph};
 use settings::Cell;
-pub(crate) use settings::{Curriculum, DataName, Inference, Job, RelabelledSettings, Relations};
+pub(crate) use settings::{
+    Curriculum, DataName, Inference, Job, RateSchedule, RelabelledSettings, Relations,
+};
 use train::Answer;
 pub(crate) use train::{Trained, accuracies, train};
 
@@ -34,27 +36,35 @@ pub(crate) fn run(
     quick: bool,
     runner: &Runner<'_>,
 ) -> Result<Outcome, Error> {
+    let mut settings = settings.clone();
+    if quick {
+        // The miniature has learning rates of its own.
+        settings.methods.iter_mut().for_each(|method| method.learning_rates = None);
+    }
     settings.check()?;
     let (name, data) = Data::load(settings.data, folder, quick)?;
-    let settings = RelabelledSettings { data: name, ..settings.clone() };
+    settings.data = name;
     let cells = settings.cells();
     let trial = |cell: &Cell, learning_rate: f64, seed: u64| Job {
         learning_rate,
         seed,
         ..cell.job.clone()
     };
-    let rates = &settings.learning_rates;
-    let trials: Vec<Job> =
-        cells.iter().flat_map(|cell| rates.iter().map(|&rate| trial(cell, rate, 0))).collect();
+    let of_cell = |cell: &Cell| {
+        let jobs = cell.rates.iter().map(|&rate| trial(cell, rate, 0));
+        jobs.collect::<Vec<Job>>()
+    };
+    let trials: Vec<Job> = cells.iter().flat_map(of_cell).collect();
     let work = |job: &Job, stop: &_| train::run(job, &data, stop);
     let tried = runner.run("trials on validation rows", &trials, work)?;
-    let chosen: Vec<f64> = tried
-        .chunks(rates.len())
-        .map(|answers| {
+    let chosen: Vec<f64> = cells
+        .iter()
+        .zip(tried.chunks(settings.learning_rates.len()))
+        .map(|(cell, answers)| {
             let best = answers.iter().enumerate().reduce(|best, next| {
                 if next.1.validation > best.1.validation { next } else { best }
             });
-            best.map_or(f64::NAN, |(at, _)| rates[at])
+            best.map_or(f64::NAN, |(at, _)| cell.rates[at])
         })
         .collect();
     let jobs: Vec<Job> = cells

@@ -26,7 +26,7 @@ pub(super) fn outcome(
         }
     }
     let about = format!(
-        "{} Rows a class: {}; {} epochs; learning rates tried by every method: {:?}; a tenth of the evaluation rows for validation, the rest for the test.",
+        "{} Rows a class: {}; {} epochs; learning rates tried: {}; a tenth of the evaluation rows for validation, the rest for the test.",
         data.about,
         if settings.rows_a_class == 0 {
             String::from("all")
@@ -34,9 +34,24 @@ pub(super) fn outcome(
             settings.rows_a_class.to_string()
         },
         settings.epochs,
-        settings.learning_rates
+        rates(settings)
     );
     Outcome { title: settings.title.clone(), data: about, tables, figures, ..Outcome::default() }
+}
+
+/// The learning rates of the experiment, and of the groups that have their own.
+fn rates(settings: &RelabelledSettings) -> String {
+    let mut text = format!("{:?}", settings.learning_rates);
+    let mut told: Vec<&str> = Vec::new();
+    for method in &settings.methods {
+        if let Some(own) = &method.learning_rates
+            && !told.contains(&method.group.as_str())
+        {
+            told.push(&method.group);
+            text.push_str(&format!(", by \"{}\" {own:?}", method.group));
+        }
+    }
+    text
 }
 
 fn top_1(run: &Answer) -> f64 {
@@ -182,7 +197,8 @@ impl<'a> View<'a> {
                 "top-1",
                 "over HEX from random weights",
                 "over the best staged pHEX (the paper's)",
-                "over the best cell of all, by its test rows",
+                "over the best HEX or constant u of all, by its test rows",
+                "over the best baseline, by its test rows",
             ],
         );
         for &part in &self.settings.relabelled {
@@ -205,19 +221,26 @@ impl<'a> View<'a> {
                     self.of(group, part).filter(|m| self.method(m).relations == Relations::Soft),
                 )
             });
-            let linear = self.measured.iter().filter(|m| {
-                m.cell.relabelled == part && self.method(m).hidden == self.method(chosen).hidden
-            });
             let mean = |m: &Measured| m.summary(top_1).map_or(f64::NAN, |summary| summary.mean);
-            let best =
-                linear.reduce(|best, next| if mean(next) > mean(best) { next } else { best });
+            let best = |kind: fn(Relations) -> bool| {
+                let same = self.measured.iter().filter(|m| {
+                    let method = self.method(m);
+                    m.cell.relabelled == part
+                        && method.hidden == self.method(chosen).hidden
+                        && kind(method.relations)
+                });
+                same.reduce(|best, next| if mean(next) > mean(best) { next } else { best })
+            };
             table.rows.push(vec![
                 percent(part),
                 self.name(chosen),
                 chosen.summary(top_1).map_or(String::from("–"), |summary| summary.percent()),
                 against(random),
                 against(staged),
-                against(best),
+                against(best(|kind| matches!(kind, Relations::Hard | Relations::Soft))),
+                against(best(|kind| {
+                    !matches!(kind, Relations::Hard | Relations::Soft | Relations::Learned)
+                })),
             ]);
         }
         Some(table)

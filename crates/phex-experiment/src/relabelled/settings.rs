@@ -69,10 +69,15 @@ pub(super) struct MethodSettings {
     pub(super) hidden: Vec<usize>,
     #[serde(default)]
     pub(super) curriculum: Curriculum,
+    #[serde(default)]
+    pub(super) schedule: RateSchedule,
     /// Of the parts of the experiment these alone.
     pub(super) relabelled: Option<Vec<f64>>,
     /// Of the strengths of the experiment these alone.
     pub(super) strengths: Option<Vec<f64>>,
+    /// Other learning rates than those of the experiment, as many of them: what suits random weights does
+    /// not suit zero ones.
+    pub(super) learning_rates: Option<Vec<f64>>,
     /// Another number of runs than that of the experiment.
     pub(super) seeds: Option<u64>,
 }
@@ -141,6 +146,23 @@ pub(crate) enum Curriculum {
     HardLast,
 }
 
+/// How the learning rate changes over a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RateSchedule {
+    /// Along half a cosine to zero.
+    #[default]
+    Cosine,
+    /// It does not.
+    Constant,
+}
+
+impl RateSchedule {
+    fn is_cosine(&self) -> bool {
+        *self == RateSchedule::Cosine
+    }
+}
+
 /// One run: everything that decides what it answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Job {
@@ -155,6 +177,8 @@ pub(crate) struct Job {
     pub(crate) start: f64,
     pub(crate) hidden: Vec<usize>,
     pub(crate) curriculum: Curriculum,
+    #[serde(skip_serializing_if = "RateSchedule::is_cosine")]
+    pub(crate) schedule: RateSchedule,
     pub(crate) epochs: usize,
     pub(crate) batch: usize,
     pub(crate) learning_rate: f64,
@@ -175,6 +199,8 @@ pub(super) struct Cell {
     pub(super) relabelled: f64,
     pub(super) u: Option<f64>,
     pub(super) seeds: u64,
+    /// The learning rates that are tried.
+    pub(super) rates: Vec<f64>,
     /// Of the first seed and learning rate.
     pub(super) job: Job,
 }
@@ -186,6 +212,12 @@ impl RelabelledSettings {
             "`methods` is empty"
         } else if self.learning_rates.is_empty() || self.seeds == 0 || self.epochs == 0 {
             "`learning-rates`, `seeds` and `epochs` need one or more"
+        } else if self
+            .methods
+            .iter()
+            .any(|method| self.rates(method).len() != self.learning_rates.len())
+        {
+            "the `learning-rates` of a method are as many as those of the experiment: every method has the same trials"
         } else if !self.relabelled.iter().all(|part| (0.0..1.0).contains(part)) {
             "`relabelled` are parts from 0 to below 1"
         } else if self.relabelled.iter().any(|&part| self.leaves_no_row(part)) {
@@ -194,6 +226,10 @@ impl RelabelledSettings {
             return Ok(());
         };
         Err(Error::Specification { name: self.title.clone(), message: String::from(message) })
+    }
+
+    fn rates<'a>(&'a self, method: &'a MethodSettings) -> &'a [f64] {
+        method.learning_rates.as_ref().unwrap_or(&self.learning_rates)
     }
 
     fn leaves_no_row(&self, relabelled: f64) -> bool {
@@ -212,6 +248,7 @@ impl RelabelledSettings {
                 Relations::Learned => vec![Some(0.5)],
                 _ => vec![None],
             };
+            let rates = self.rates(settings);
             let parts = chosen(&self.relabelled, &settings.relabelled);
             let pairs = parts.iter().flat_map(|part| strengths.iter().map(move |u| (*part, *u)));
             for (relabelled, u) in pairs {
@@ -225,13 +262,15 @@ impl RelabelledSettings {
                     start: settings.start,
                     hidden: settings.hidden.clone(),
                     curriculum: settings.curriculum,
+                    schedule: settings.schedule,
                     epochs: self.epochs,
                     batch: self.batch,
-                    learning_rate: self.learning_rates.first().copied().unwrap_or(1e-3),
+                    learning_rate: rates.first().copied().unwrap_or(1e-3),
                     seed: 0,
                 };
                 let seeds = settings.seeds.unwrap_or(self.seeds);
-                cells.push(Cell { method, relabelled, u, seeds, job });
+                let rates = rates.to_vec();
+                cells.push(Cell { method, relabelled, u, seeds, rates, job });
             }
         }
         cells

@@ -6,13 +6,13 @@ use phex::infer::{Evidence, Options};
 use phex::learn::{Loss, Tie};
 use phex::metrics::{Table, class_report};
 use phex_train::{
-    Config, Examples, HeadConfig, Metric, ObjectiveConfig, OptimiserConfig, RowChoice, Schedule,
-    Stage, Start, StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
+    Config, Examples, HeadConfig, Metric, ObjectiveConfig, OptimiserConfig, Schedule, Stage, Start,
+    StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
 };
 use serde::{Deserialize, Serialize};
 
 use super::data::{Data, Sample};
-use super::settings::{Curriculum, Inference, Job, Relations};
+use super::settings::{Curriculum, Inference, Job, RateSchedule, Relations};
 use crate::Error;
 use crate::runner::Stopper;
 
@@ -98,16 +98,15 @@ pub(crate) fn accuracies(
 fn parts(job: &Job) -> Vec<(Inference, Config)> {
     let these = StrengthSetting::All(job.strength());
     let hard = StrengthSetting::All(phex::graph::Strength::Hard);
-    let stage = |strength, epochs, rows| Stage { strength, epochs, rows, ..Stage::default() };
     let half = job.epochs.div_ceil(2);
-    let all = |strength, epochs| stage(strength, epochs, RowChoice::All);
+    let all = |strength, epochs| Stage { strength, epochs, ..Stage::default() };
     match job.curriculum {
         Curriculum::Plain => vec![(job.inference, config(job, vec![all(these, job.epochs)]))],
         Curriculum::WarmUp => {
             // As many steps as one pass over all rows takes.
             let passes = (1.0 / (1.0 - job.relabelled).max(1e-3)).round().max(1.0) as usize;
-            let first = stage(these, passes, RowChoice::MostSpecific);
-            vec![(job.inference, config(job, vec![first, all(these, job.epochs)]))]
+            let last = all(these, job.epochs);
+            vec![(job.inference, config(job, vec![last.clone().warm_up(passes), last]))]
         }
         Curriculum::HardFirst => vec![
             (Inference::Exact, config(&hardened(job), vec![all(hard, job.epochs)])),
@@ -135,6 +134,10 @@ fn config(job: &Job, stages: Vec<Stage>) -> Config {
         Relations::SoftmaxSums => ObjectiveConfig::Softmax { coarse: true },
         Relations::Sigmoids => ObjectiveConfig::Independent,
     };
+    let schedule = match job.schedule {
+        RateSchedule::Cosine => Schedule::Cosine { warm_up: 0.0 },
+        RateSchedule::Constant => Schedule::Constant,
+    };
     let strengths = match job.relations {
         Relations::Learned => {
             StrengthConfig::Learned { tie: Tie::Kind, prior: 0.01, learning_rate: 0.05, every: 10 }
@@ -147,7 +150,7 @@ fn config(job: &Job, stages: Vec<Stage>) -> Config {
         optimiser: OptimiserConfig {
             learning_rate: job.learning_rate,
             batch: job.batch,
-            schedule: Schedule::Cosine { warm_up: 0.0 },
+            schedule,
             ..OptimiserConfig::default()
         },
         stages,

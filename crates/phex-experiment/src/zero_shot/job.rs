@@ -129,29 +129,16 @@ impl Job {
         let predicates = &data.predicates;
         match &self.method {
             Method::Relations { strengths, class_logits, learned, learning_rate, lengths } => {
-                let through =
+                let mut through =
                     Through::new(predicates, &split, *strengths, *class_logits, *learned)?;
-                let through = std::cell::RefCell::new(through);
-                let mut head = Linear::new(rows.inputs.ncols(), through.borrow().outputs());
+                let schedule = Schedule { lengths, ..schedule(*learning_rate) };
                 let mut accuracies = Vec::new();
-                head.train(
-                    &rows.inputs,
-                    &Schedule { lengths, ..schedule(*learning_rate) },
-                    stop,
-                    |outputs, batch| {
-                        let places: Vec<usize> =
-                            batch.iter().map(|&row| rows.places[row]).collect();
-                        through.borrow_mut().slope(outputs, &places)
-                    },
-                    |head| {
-                        let answer =
-                            through.borrow().answer(head.logits(rows.asked.view()).view())?;
-                        accuracies.push(rows.accuracy(answer.view()));
-                        Ok(())
-                    },
-                )?;
-                let factors = through.borrow().learned();
-                Ok(Found { accuracies, factors })
+                rows.train(&mut through, &schedule, stop, |through, head| {
+                    let answer = through.answer(head.logits(rows.asked.view()).view())?;
+                    accuracies.push(rows.accuracy(answer.view()));
+                    Ok(())
+                })?;
+                Ok(Found { accuracies, factors: through.learned() })
             }
             Method::Attributes { learning_rate, lengths } => {
                 let priors = attributes::priors(predicates, &split.seen);
@@ -194,18 +181,19 @@ impl Job {
 }
 
 /// Rows of a split, scaled by those of the classes that are seen.
-struct Rows {
+#[derive(Debug)]
+pub(super) struct Rows {
     inputs: Array2<f32>,
     /// The place of the class of each in those seen.
     places: Vec<usize>,
-    asked: Array2<f32>,
+    pub(super) asked: Array2<f32>,
     /// The place of the class of each row that is asked for in those unseen.
     truth: Vec<usize>,
     unseen: usize,
 }
 
 impl Rows {
-    fn new(data: &Data, split: &Split, job: &Job) -> Result<Rows, Error> {
+    pub(super) fn new(data: &Data, split: &Split, job: &Job) -> Result<Rows, Error> {
         let (seen, asked) = (data.rows_of(&split.seen), data.rows_of(&split.unseen));
         let noisy;
         let features = match data.noise {
@@ -235,8 +223,30 @@ impl Rows {
         })
     }
 
+    /// How many classes were not seen.
+    pub(super) fn unseen(&self) -> usize {
+        self.unseen
+    }
+
+    /// Trains a head through relations; `look` is shown it after each length.
+    pub(super) fn train(
+        &self,
+        through: &mut Through,
+        schedule: &Schedule<'_>,
+        stop: &AtomicBool,
+        mut look: impl FnMut(&Through, &Linear) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut head = Linear::new(self.inputs.ncols(), through.outputs());
+        let through = std::cell::RefCell::new(through);
+        let slope = |outputs: &Array2<f32>, batch: &[usize]| {
+            let places: Vec<usize> = batch.iter().map(|&row| self.places[row]).collect();
+            through.borrow_mut().slope(outputs, &places)
+        };
+        head.train(&self.inputs, schedule, stop, slope, |head| look(*through.borrow(), head))
+    }
+
     /// The mean over classes of the part of their rows whose score is the largest.
-    fn accuracy(&self, scores: ArrayView2<'_, f64>) -> f64 {
+    pub(super) fn accuracy(&self, scores: ArrayView2<'_, f64>) -> f64 {
         mean_accuracy(scores, &self.truth, self.unseen)
     }
 }

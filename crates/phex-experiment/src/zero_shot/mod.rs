@@ -18,6 +18,7 @@ mod folds;
 mod generated;
 mod job;
 mod linear;
+mod logits;
 mod noise;
 mod read;
 mod read_apy;
@@ -36,6 +37,7 @@ use data::Data;
 use entry::Entry;
 use folds::Fold;
 use job::{Found, Job, Method};
+pub(crate) use logits::{Attributes, LogitSettings};
 pub(crate) use settings::DataName;
 pub use settings::ZeroShotSettings;
 

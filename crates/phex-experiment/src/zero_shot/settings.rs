@@ -72,6 +72,16 @@ pub enum DataName {
 }
 
 impl DataName {
+    /// What it is called in tables.
+    pub fn title(self) -> &'static str {
+        match self {
+            DataName::Awa => "AwA",
+            DataName::Cub => "CUB",
+            DataName::Apy => "aPY",
+            DataName::Generated => "generated",
+        }
+    }
+
     /// The name of its folder.
     pub fn folder(self) -> &'static str {
         match self {

@@ -141,6 +141,24 @@ impl Through {
         Ok(())
     }
 
+    /// The scores of the unseen classes and the attributes.
+    pub(super) fn scores(&self, outputs: ArrayView2<'_, f32>) -> Array2<f32> {
+        let labels = self.unseen.count + self.attributes;
+        let mut scores = Array2::<f32>::zeros((outputs.nrows(), labels));
+        let attributes = outputs.slice(s![.., outputs.ncols() - self.attributes..]);
+        scores.slice_mut(s![.., self.unseen.count..]).assign(&attributes);
+        if self.class_logits {
+            let classes = outputs.slice(s![.., self.unseen_from..self.classes]);
+            scores.slice_mut(s![.., ..self.unseen.count]).assign(&classes);
+        }
+        scores
+    }
+
+    /// The relations of the unseen classes, as they were given.
+    pub(super) fn unseen(&self) -> &RelationGraph {
+        &self.unseen.graph
+    }
+
     /// The probability of each unseen class given that it is one of them.
     pub(super) fn answer(&self, outputs: ArrayView2<'_, f32>) -> Result<Array2<f64>, Error> {
         let graph = match &self.learned {
@@ -152,15 +170,8 @@ impl Through {
             }
         };
         let engine = compile(&graph)?;
-        let labels = self.unseen.count + self.attributes;
-        let mut scores = Array2::<f32>::zeros((outputs.nrows(), labels));
-        let attributes = outputs.slice(s![.., outputs.ncols() - self.attributes..]);
-        scores.slice_mut(s![.., self.unseen.count..]).assign(&attributes);
-        if self.class_logits {
-            let classes = outputs.slice(s![.., self.unseen_from..self.classes]);
-            scores.slice_mut(s![.., ..self.unseen.count]).assign(&classes);
-        }
-        let block = Block::new(labels, scores.as_slice().unwrap_or(&[]));
+        let scores = self.scores(outputs);
+        let block = Block::new(scores.ncols(), scores.as_slice().unwrap_or(&[]));
         let found = engine.run(&block, Want::default())?;
         let probability = |(row, class): (usize, usize)| f64::from(found.row(row)[class]);
         Ok(Array2::from_shape_fn((outputs.nrows(), self.unseen.count), probability))

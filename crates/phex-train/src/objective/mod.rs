@@ -29,6 +29,9 @@ pub(crate) struct BatchLoss {
     pub(crate) by_cost: Option<Vec<f64>>,
     /// The first row whose observed labels hard relations forbid.
     pub(crate) impossible: Option<usize>,
+    /// The probability of each label before its labels are seen, where the loss needed them in every
+    /// row.
+    pub(crate) probabilities: Option<Vec<f32>>,
 }
 
 /// An objective, made for one graph.
@@ -78,11 +81,17 @@ impl Objective {
                 let objective = learn::Objective { loss: *loss, costs };
                 let found = learn::gradients(engine, &block, Some(weights), objective)?;
                 let is_impossible = |status: &RowStatus| *status == RowStatus::Impossible;
+                // Rows of which nothing is observed, or without weight, were left out.
+                let labels = engine.model().len();
+                let is_seen = |row: &[Evidence]| row.iter().any(|&e| e != Evidence::Unknown);
+                let all = weights.iter().all(|weight| *weight != 0.0)
+                    && observed.chunks_exact(labels).all(is_seen);
                 Ok(BatchLoss {
                     total: found.total(Some(weights)),
                     impossible: found.status.iter().position(is_impossible),
                     by_logit: found.logits,
                     by_cost: found.costs,
+                    probabilities: all.then_some(found.marginals),
                 })
             }
             Objective::Independent { labels } => {
@@ -132,6 +141,7 @@ fn by_row(
         by_logit: vec![0.0; logits.len()],
         by_cost: None,
         impossible: None,
+        probabilities: None,
     };
     let rows = found.by_logit.chunks_exact_mut(labels).enumerate();
     for (row, out) in rows {

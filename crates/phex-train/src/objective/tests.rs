@@ -43,6 +43,22 @@ fn gradients_are_central_differences() {
     }
 }
 
+/// What the loss needed anyway are the probabilities of prediction; not where a row was left out.
+#[test]
+fn the_loss_knows_the_probabilities() {
+    let relations = ObjectiveConfig::Relations { loss: Loss::Joint };
+    let objective = Objective::new(relations, &graph(), &Options::default()).unwrap();
+    let logits = [0.3f32, -0.4, 0.9, 1.1, -0.7, 0.2, 0.1, -1.2, 0.5, 0.8];
+    let mut observed = [On, On, Unknown, Unknown, Off, On, Off, On, Off, Unknown];
+    let known = |observed: &[Evidence], weights: &[f64]| {
+        objective.loss(&logits, observed, weights, false).unwrap().probabilities
+    };
+    assert_eq!(known(&observed, &[1.0, 0.5]), Some(objective.probabilities(&logits).unwrap()));
+    assert_eq!(known(&observed, &[1.0, 0.0]), None);
+    observed[5..].fill(Unknown);
+    assert_eq!(known(&observed, &[1.0, 0.5]), None);
+}
+
 /// One leaf on, the rest excluded: HEX whose inner labels have no score of their own.
 #[test]
 fn the_softmax_is_hex_over_leaves() {

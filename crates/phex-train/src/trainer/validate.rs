@@ -34,7 +34,10 @@ impl Trainer<'_> {
             let found = self.objective.loss(&logits, &observed, &vec![1.0; rows.len()], false)?;
             loss += found.total;
             if needs_table {
-                probabilities.extend(self.objective.probabilities(&logits)?);
+                probabilities.extend(match found.probabilities {
+                    Some(known) => known,
+                    None => self.objective.probabilities(&logits)?,
+                });
                 truths.append(&mut observed);
             }
         }

@@ -78,7 +78,7 @@ pub(super) fn sources(tables: &Tables) -> Vec<Source> {
 pub(super) fn fill<N: Number>(tables: &Tables, sources: &[Source], scratch: &mut Scratch<N>) {
     for source in sources {
         for &(partner, cell) in &source.apart {
-            let both = scratch.on(source.variable as usize).times(scratch.on(partner as usize));
+            let both = scratch.on[source.variable as usize].times(scratch.on[partner as usize]);
             scratch.cells[cell as usize] = both;
         }
         // Conditionals on the separators that were passed, by the lower bag of each.

@@ -14,6 +14,7 @@
 use multiversion::multiversion;
 
 use super::number::{Exponents, Number};
+use super::rows::Row;
 use super::tables::{Bag, Tables};
 
 /// Messages of some rows.
@@ -31,6 +32,8 @@ pub(super) struct Scratch<N: Number> {
     root: Vec<u32>,
     /// Sums of beliefs, as shares of the whole.
     pub(super) cells: Vec<N>,
+    /// The probability that each label variable is on.
+    pub(super) on: Vec<N>,
     /// Not zero in the lanes of doubtful rows.
     pub(super) doubt: N::Exponents,
 }
@@ -47,6 +50,7 @@ impl<N: Number> Scratch<N> {
             above: vec![N::Exponents::NONE; bags],
             root: vec![0; bags],
             cells: vec![N::ZERO; tables.cells],
+            on: vec![N::ZERO; if down { tables.home.len() } else { 0 }],
             doubt: N::Exponents::NONE,
         }
     }
@@ -65,13 +69,6 @@ impl<N: Number> Scratch<N> {
             mantissa.ln() + exponent as f64 * std::f64::consts::LN_2
         };
         roots.map(one).sum()
-    }
-
-    /// The probability that a label variable is on.
-    pub(super) fn on(&self, variable: usize) -> N {
-        let off = self.up[2 * variable].times(self.down[2 * variable]);
-        let on = self.up[2 * variable + 1].times(self.down[2 * variable + 1]);
-        on.over(on.plus(off))
     }
 }
 
@@ -185,6 +182,25 @@ fn up_any<N: Number>(tables: &Tables, bag: &Bag, inputs: &[N], out: &mut [N]) ->
         peak = peak.peak(sum);
     }
     peak
+}
+
+/// Writes the weights of the label variables.
+#[multiversion(targets = "simd")]
+pub(super) fn weigh<N: Number>(rows: &[Row], variables: usize, scratch: &mut Scratch<N>) {
+    for (variable, pair) in scratch.up[..2 * variables].chunks_exact_mut(2).enumerate() {
+        pair[0] = N::exp(rows.len(), |lane| rows[lane].logarithms[variable][0]);
+        pair[1] = N::exp(rows.len(), |lane| rows[lane].logarithms[variable][1]);
+    }
+}
+
+/// The probability of each label variable in all rows at once, after both passes.
+#[multiversion(targets = "simd")]
+pub(super) fn shares<N: Number>(scratch: &mut Scratch<N>) {
+    let (up, down) = (scratch.up.chunks_exact(2), scratch.down.chunks_exact(2));
+    for ((out, up), down) in scratch.on.iter_mut().zip(up).zip(down) {
+        let (off, on) = (up[0].times(down[0]), up[1].times(down[1]));
+        *out = on.over(on.plus(off));
+    }
 }
 
 /// The pass from the leaves. The weights of the label variables are in the table.

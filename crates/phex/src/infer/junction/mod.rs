@@ -237,24 +237,12 @@ impl Junction {
     fn pass<N: Number>(&self, rows: &[Row], scratch: &mut Scratch<N>, want: bool) {
         use number::Exponents;
         scratch.doubt = N::Exponents::NONE;
-        self.weights(rows, scratch);
+        kernel::weigh(rows, self.network.classes.len(), scratch);
         kernel::up(&self.tables, scratch);
         kernel::down(&self.tables, scratch, want);
+        kernel::shares(scratch);
         if want {
             distant::fill(&self.tables, &self.sources, scratch);
-        }
-    }
-
-    /// Writes the weights of the label variables.
-    fn weights<N: Number>(&self, rows: &[Row], scratch: &mut Scratch<N>) {
-        for variable in 0..self.network.classes.len() {
-            let mut weights = [N::ONE; 2];
-            for (lane, row) in rows.iter().enumerate() {
-                let [off, on] = row.logarithms[variable];
-                weights[0].set_exp(lane, off);
-                weights[1].set_exp(lane, on);
-            }
-            scratch.up[2 * variable..2 * variable + 2].copy_from_slice(&weights);
         }
     }
 
@@ -280,7 +268,7 @@ impl Junction {
         let n = self.network.variable.len();
         let marginals = &mut answers.marginals[row * n..(row + 1) * n];
         for (variable, labels) in self.network.classes.iter().enumerate() {
-            let on = value(scratch.on(variable));
+            let on = value(scratch.on[variable]);
             if let [label] = labels[..] {
                 marginals[label as usize] = T::from_f64(on);
             } else {

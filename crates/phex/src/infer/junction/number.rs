@@ -7,6 +7,7 @@
 //! Below 1e-24 (f32) or 1e-280 (f64) what underflows, summed over some 10⁷ states, may matter; two
 //! ways to the same number may differ by 1e-3 or 1e-9 of it. Beyond either a row is doubtful.
 
+use super::super::lanes::Elementary as _;
 use super::tables::Weights;
 
 /// A non-negative number, or one a lane.
@@ -29,7 +30,8 @@ pub(super) trait Number: Copy + Send + Sync {
     fn power(exponent: i32) -> Self;
     /// A power of two that brings the peak to `[1/2, 1) · 2^height`, and minus its exponent.
     fn lift(self, height: i32) -> (Self, Self::Exponents);
-    fn set_exp(&mut self, lane: usize, logarithm: f64);
+    /// `e` to the power of a logarithm of 0 or less in each of the first lanes, 1 in the others.
+    fn exp(count: usize, logarithm: impl Fn(usize) -> f64) -> Self;
     /// Marks the lanes in which this or `other` is tiny, or in which `whole` times two to the
     /// exponents is not the truth.
     fn doubt(
@@ -160,10 +162,18 @@ macro_rules! lanes {
                     doubt[lane] |= i32::from(!(agrees & clear));
                 }
             }
-            fn set_exp(&mut self, lane: usize, logarithm: f64) {
-                let weight = if logarithm == 0.0 { 1.0 } else { (logarithm as $type).exp() };
-                // A subnormal weight has few digits: as zero it is noticed where it matters.
-                self.0[lane] = if weight < $type::MIN_POSITIVE { 0.0 } else { weight };
+            #[inline(always)]
+            fn exp(count: usize, logarithm: impl Fn(usize) -> f64) -> Self {
+                let mut weight = [0.0; $lanes];
+                for lane in 0..count.min($lanes) {
+                    weight[lane] = logarithm(lane) as $type;
+                }
+                for lane in 0..$lanes {
+                    let exact = weight[lane].exp_downwards();
+                    // A subnormal weight has few digits: as zero it is noticed where it matters.
+                    weight[lane] = if exact < $type::MIN_POSITIVE { 0.0 } else { exact };
+                }
+                $name(weight)
             }
             #[inline(always)]
             fn lane(&self, lane: usize) -> (f64, i64) {
@@ -278,8 +288,8 @@ impl Number for Wide {
         (Wide::ONE, [0])
     }
     fn doubt(self, _: Wide, _: Wide, _: [i32; 1], _: Wide, _: &mut [i32; 1]) {}
-    fn set_exp(&mut self, _: usize, logarithm: f64) {
-        *self = Wide::exp(logarithm);
+    fn exp(_: usize, logarithm: impl Fn(usize) -> f64) -> Wide {
+        Wide::exp(logarithm(0))
     }
     fn lane(&self, _: usize) -> (f64, i64) {
         (self.mantissa, self.exponent)
