@@ -277,12 +277,3 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
         AT(memory.numbers, s.value) = marginal_of(on, off + on, row);
     }
 }
-
-struct OutsideUnit {
-    const Forest &f;
-    const Unit &u;
-    Row &row;
-    template <int STRIDE> __device__ __forceinline__ void run(const Memory &memory, REAL *cells) {
-        outside_unit<STRIDE>(f, memory, u, cells, row);
-    }
-};

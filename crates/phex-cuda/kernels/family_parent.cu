@@ -10,7 +10,10 @@ __device__ __forceinline__ void inside_parent(const Forest &f, const Memory &mem
         if (is_large(memory, u)) { LARGE(inside_large) }
         else
 #endif
-        if (leads) with_cells(memory, u, InsideUnit{f, u, row});
+        if (leads)
+            with_cells(memory, u, [&](auto stride, const Memory &own, REAL *cells) {
+                inside_unit<decltype(stride)::value>(f, own, u, cells, row);
+            });
         if (leads && index > p.units_from) multiply(f, memory, index, row);
     }
     if (!leads) return;
@@ -76,6 +79,9 @@ __device__ __forceinline__ void outside_parent(const Forest &f, const Memory &me
             LARGE(outside_large)
         } else
 #endif
-        if (leads) with_cells(memory, u, OutsideUnit{f, u, row});
+        if (leads)
+            with_cells(memory, u, [&](auto stride, const Memory &own, REAL *cells) {
+                outside_unit<decltype(stride)::value>(f, own, u, cells, row);
+            });
     }
 }
