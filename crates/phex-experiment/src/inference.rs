@@ -145,15 +145,7 @@ fn errors_table(
     let answers = runner.run("random scores", &jobs, work)?;
     let mut table = Table::new(
         "Random scores: the error of LBP",
-        &[
-            "graph",
-            "u",
-            "deviation of scores",
-            "mean error",
-            "largest error",
-            "rows that settled, %",
-            "same best leaf, %",
-        ],
+        &Errors::headings(&["graph", "u", "deviation of scores"], "same best leaf, %"),
     );
     for (job, errors) in jobs.iter().zip(&answers) {
         let mut row =
@@ -165,6 +157,11 @@ fn errors_table(
 }
 
 impl Errors {
+    /// The headings of a table whose rows end in [`Errors::cells`]; `best` is that of the last.
+    fn headings<'a>(own: &[&'a str], best: &'a str) -> Vec<&'a str> {
+        [own, &["mean error", "largest error", "rows that settled, %", best]].concat()
+    }
+
     fn cells(&self) -> [String; 4] {
         [
             format!("{:.1e}", self.mean),
@@ -236,16 +233,10 @@ fn training_table(
     let answers = runner.run(title.as_str(), &jobs, work)?;
     let mut table = Table::new(
         &format!("{title}: test top-1, %, and the error of LBP on the logits of test rows"),
-        &[
-            "trained by",
-            "u",
-            "predicted by exact",
-            "predicted by LBP",
-            "mean error",
-            "largest error",
-            "rows that settled, %",
+        &Errors::headings(
+            &["trained by", "u", "predicted by exact", "predicted by LBP"],
             "same best leaf, %",
-        ],
+        ),
     );
     let mut series: Vec<FigureSeries> = Vec::new();
     let mut chunks = answers.chunks(training.seeds.max(1) as usize);

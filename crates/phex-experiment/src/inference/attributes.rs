@@ -35,16 +35,10 @@ pub(super) fn table(
     }
     let mut table = Table::new(
         "Classes with attributes, trained by exact inference: mean accuracy per unseen class, %, and the error of LBP on the scores of their rows",
-        &[
-            "graph",
-            "u",
-            "predicted by exact",
-            "predicted by LBP",
-            "mean error",
-            "largest error",
-            "rows that settled, %",
+        &Errors::headings(
+            &["graph", "u", "predicted by exact", "predicted by LBP"],
             "same best class, %",
-        ],
+        ),
     );
     for attributes in &settings.attributes {
         let data = Attributes::load(attributes, folder)?;
