@@ -86,3 +86,9 @@ fn every_method_has_the_same_number_of_trials() {
     let refused = refusal(&format!("{FEW_ROWS}\nlearning-rates = [0.1, 0.2]"));
     assert!(refused.contains("same trials"), "{refused}");
 }
+
+#[test]
+fn learning_rates_that_are_none_are_refused_before_anything_runs() {
+    let refused = refusal(&FEW_ROWS.replace("[0.5, 0.99]", "[0.5]").replace("[0.1]", "[-0.1]"));
+    assert!(refused.contains("`learning-rates` are above 0"), "{refused}");
+}

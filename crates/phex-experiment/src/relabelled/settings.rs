@@ -205,6 +205,10 @@ pub(super) struct Cell {
     pub(super) job: Job,
 }
 
+fn is_rate(rate: f64) -> bool {
+    rate > 0.0 && rate.is_finite()
+}
+
 impl RelabelledSettings {
     /// Refuses settings that leave nothing to run, or are out of range.
     pub(super) fn check(&self) -> Result<(), Error> {
@@ -218,6 +222,13 @@ impl RelabelledSettings {
             .any(|method| self.rates(method).len() != self.learning_rates.len())
         {
             "the `learning-rates` of a method are as many as those of the experiment: every method has the same trials"
+        } else if self
+            .methods
+            .iter()
+            .flat_map(|method| self.rates(method))
+            .any(|&rate| !is_rate(rate))
+        {
+            "`learning-rates` are above 0"
         } else if !self.relabelled.iter().all(|part| (0.0..1.0).contains(part)) {
             "`relabelled` are parts from 0 to below 1"
         } else if self.relabelled.iter().any(|&part| self.leaves_no_row(part)) {
