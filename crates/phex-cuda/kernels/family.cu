@@ -14,6 +14,8 @@
 #define LANES 32
 // A power of two up to LANES.
 #define GROUPS (LANES / BLOCK_ROWS)
+// Whether the numbers of a block's rows lie in shared memory.
+#define RESIDENT (GROUPS > 1)
 
 // The row of a lane within its block, and which of the warp's groups of lanes it is in.
 __device__ __forceinline__ int row_of_lane(int lane) { return GROUPS > 1 ? lane % BLOCK_ROWS : lane; }

@@ -147,7 +147,7 @@ impl Family {
         let row = numbers_of_row(sizes, single.as_ref().unwrap_or(&double));
         let levels: [&[Vec<usize>]; 2] = [&up, &down];
         let mut scheduled = |form: shapes::Form, real| {
-            let resident = if form.resident { row } else { 0 };
+            let resident = if form.is_resident() { row } else { 0 };
             let work = Work { plan, form, real, resident, levels };
             schedule(&mut tables, &work, device.shared_bytes())
         };
@@ -241,9 +241,8 @@ impl Family {
             format!("SCORE={}", variant.score.name()),
             format!("REAL={}", variant.real.name()),
             format!("THREADS={}", self.threads(variant)),
-            format!("BLOCKS={}", variant.resident()),
+            format!("BLOCKS={}", variant.blocks_held()),
             format!("BLOCK_ROWS={}", variant.rows()),
-            format!("RESIDENT={}", i32::from(FORMS[variant.form].resident)),
             format!("IN_REGISTERS_1={}", in_registers[0]),
             format!("IN_REGISTERS_2={}", in_registers[1]),
             // Powers of two: models with other numbers share a kernel.
@@ -256,7 +255,7 @@ impl Family {
     }
 
     fn blocks(&self, variant: Variant, rows: usize) -> usize {
-        rows.div_ceil(variant.rows()).min(self.multiprocessors * variant.resident())
+        rows.div_ceil(variant.rows()).min(self.multiprocessors * variant.blocks_held())
     }
 
     /// Numbers of a block in global memory; even, for doubles lie among them.
@@ -265,7 +264,7 @@ impl Family {
         let sizes = [raw.labels, raw.chunk_count, raw.messages].map(|size| size as usize);
         let row = numbers_of_row(sizes, self.weights(variant));
         let Schedule { warps, wide, .. } = *self.schedule(variant);
-        let own = if FORMS[variant.form].resident { 0 } else { row * variant.rows() };
+        let own = if FORMS[variant.form].is_resident() { 0 } else { row * variant.rows() };
         (own + warps * wide * LANES).next_multiple_of(LANES)
     }
 
@@ -362,8 +361,8 @@ impl Family {
 }
 
 impl Variant {
-    fn resident(self) -> usize {
-        FORMS[self.form].resident_blocks(self.real)
+    fn blocks_held(self) -> usize {
+        FORMS[self.form].blocks_held(self.real)
     }
 
     /// Rows of a block.

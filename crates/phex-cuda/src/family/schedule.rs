@@ -41,7 +41,7 @@ pub(super) fn schedule(
     shared_bytes: usize,
 ) -> Option<Schedule> {
     let (form, real) = (work.form, work.real);
-    let all = (shared_bytes / form.resident_blocks(real) - 2048) / (LANES * real.bytes());
+    let all = (shared_bytes / form.blocks_held(real) - 2048) / (LANES * real.bytes());
     let own = (work.resident * form.rows).div_ceil(LANES);
     let simple = in_registers(work.plan, real, form.groups());
     let parents = Parents { plan: work.plan, simple: &simple, groups: form.groups() };
@@ -71,9 +71,9 @@ pub(super) fn schedule(
             [(next - lines) as i32, lines as i32]
         })
         .collect();
-    // Only what goes by single lanes has memory elsewhere.
-    let room = pool.iter().map(|slot| slot.lines * form.groups()).max().unwrap_or(4 * big);
-    let wide = if parents.widest() > room { parents.widest() } else { 0 };
+    // What fits no warp's part, eight lanes at a time, has memory elsewhere. Rounds alone fit their slots.
+    let is_wide = form.groups() == 1 && parents.widest() > 4 * big;
+    let wide = if is_wide { parents.widest() } else { 0 };
     let Rounds { starts, entries, awaited } = share_out(&parents, work.levels, &lines, &pool);
     let (starts, rounds) = (tables.add(&starts), tables.add(&entries));
     let (regions, awaited) = (tables.add(&regions), tables.add(&awaited));
@@ -92,8 +92,7 @@ fn tile(form: BlockForm, real: Precision) -> usize {
 fn regions(form: BlockForm, real: Precision, all: usize, widest: usize) -> Option<Vec<usize>> {
     let tile = tile(form, real);
     let warps = form.warps.min(all / tile);
-    // Rows in shared memory that leave little of it would have to do with few warps.
-    if warps == 0 || (form.resident && warps < form.warps) {
+    if warps == 0 {
         return None;
     }
     let large = &form.large[..form.large.len().min(warps - 1)];
@@ -150,13 +149,12 @@ mod tests {
                 // From 48 KB, the least that a GPU has, to more than any.
                 for shared in [49_152, 65_536, 101_376, 166_912, 232_448, 1 << 20] {
                     for widest in [1, 60, 500, 100_000] {
-                        let all =
-                            (shared / form.resident_blocks(real) - 2048) / (LANES * real.bytes());
+                        let all = (shared / form.blocks_held(real) - 2048) / (LANES * real.bytes());
                         let lines = match form.groups() {
                             1 => regions(form, real, all, widest),
                             _ => continue,
                         };
-                        assert!(lines.is_some() || form.resident);
+                        assert!(lines.is_some());
                         let lines = lines.unwrap_or_default();
                         let tile = tile(form, real);
                         assert!(lines.iter().all(|&lines| lines >= tile), "{form:?} {shared}");

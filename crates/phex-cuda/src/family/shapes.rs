@@ -40,16 +40,19 @@ pub(super) struct Form {
     pub(super) warps: usize,
     /// Blocks that a multiprocessor is to hold, in single precision.
     held: usize,
-    /// Whether the numbers of its rows lie in shared memory.
-    pub(super) resident: bool,
     /// The warps that get more of the shared memory, for larger families: their parts of it in thousandths. Blocks of fewer
     /// than 32 rows go by the families that there are instead.
     pub(super) large: &'static [usize],
 }
 
 impl Form {
+    /// Whether the numbers of its rows lie in shared memory: those of 32 would not fit, or only of small models.
+    pub(super) fn is_resident(self) -> bool {
+        self.rows < LANES
+    }
+
     /// Blocks of a multiprocessor: in doubles half as many fit, for a line of shared memory is twice as long.
-    pub(super) fn resident_blocks(self, real: Precision) -> usize {
+    pub(super) fn blocks_held(self, real: Precision) -> usize {
         if real == Precision::Double { self.held.div_ceil(2) } else { self.held }
     }
 
@@ -60,14 +63,14 @@ impl Form {
 }
 
 const fn resident(rows: usize, warps: usize, held: usize) -> Form {
-    Form { rows, warps, held, resident: true, large: &[] }
+    Form { rows, warps, held, large: &[] }
 }
 
 /// In global memory, for many rows and for few; then in shared memory, small models first, of which a multiprocessor holds
 /// several blocks.
 pub(super) const FORMS: [Form; 6] = [
-    Form { rows: LANES, warps: 8, held: 2, resident: false, large: &[370, 157, 157] },
-    Form { rows: LANES, warps: 16, held: 1, resident: false, large: &[183, 183, 78, 78, 78] },
+    Form { rows: LANES, warps: 8, held: 2, large: &[370, 157, 157] },
+    Form { rows: LANES, warps: 16, held: 1, large: &[183, 183, 78, 78, 78] },
     resident(8, 4, 4),
     resident(8, 16, 1),
     resident(4, 16, 1),
@@ -92,7 +95,7 @@ pub(super) fn choose(
     let is_many = rows.div_ceil(LANES) > multiprocessors;
     let is_chosen = |&place: &usize| {
         let form = FORMS[place];
-        form.resident && form.rows <= wanted && (form.held == 1 || is_many) && fits(place)
+        form.is_resident() && form.rows <= wanted && (form.held == 1 || is_many) && fits(place)
     };
     let chosen = (0..FORMS.len()).find(is_chosen);
     // Many rows are done faster in global memory than few of them at a time in shared memory.
@@ -114,10 +117,10 @@ mod tests {
             |most| [1, 256, 512, 2000, 4096, 65536].map(|n| form(BlockRows::Auto, n, most).rows);
         assert_eq!(auto(32), [2, 2, 4, 8, 8, 8]);
         assert_eq!(auto(4), [2, 2, 4, 4, 4, 32]);
-        assert!(form(BlockRows::Auto, 65536, 8).resident);
+        assert!(form(BlockRows::Auto, 65536, 8).is_resident());
         assert_eq!(auto(1), [32; 6]);
-        assert!(!form(BlockRows::Auto, 65536, 1).resident);
-        assert!(!form(BlockRows::Global, 1, 32).resident);
+        assert!(!form(BlockRows::Auto, 65536, 1).is_resident());
+        assert!(!form(BlockRows::Global, 1, 32).is_resident());
         assert_eq!(form(BlockRows::Fixed(3), 1000, 32).rows, 4);
         let warps = |rows| form(BlockRows::Auto, rows, 32).warps;
         assert_eq!((warps(4096), warps(65536)), (16, 4));
