@@ -26,7 +26,8 @@
 #define __align__(n) alignas(n)
 #define __launch_bounds__(...)
 
-struct int2 { int x, y; };
+struct alignas(8) int2 { int x, y; };
+struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) int4 { int x, y, z, w; };
 struct uchar4 { unsigned char x, y, z, w; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };

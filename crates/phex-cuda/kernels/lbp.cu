@@ -7,7 +7,8 @@
 // memory where they do not fit. A thread has both directions of an edge, so messages are replaced in place, and two
 // share a division. A number of all ROWS rows lies side by side, one access of up to 16 bytes. Nodes are numbered by
 // degree and node p has its messages at base(p / 8) + 8 j + p % 8; the edges come in eights whose ends all differ modulo
-// 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message.
+// 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message. Where nothing is
+// damped, lbp_echo.cu has a shorter way.
 
 struct __align__(sizeof(REAL) * ROWS) Vec {
     REAL v[ROWS];
@@ -60,6 +61,11 @@ struct Network {
     // Members of cardinality factors: a port p as p, a part p as -1 - p.
     const int *factor_start, *members;
     const double *factor_cost, *bias;
+    // Whom the messages of a node come from, by fours; where a node's start and how many there are; the strengths of pairs.
+    // See lbp_echo.cu.
+    const uint2 *partners;
+    const int2 *reach;
+    float strengths[4];
     int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest;
     double constant;
 };
@@ -279,108 +285,3 @@ __device__ __forceinline__ void visit_edges(const Network &n, const Memory &memo
         SLOTS[edge.w] = to_b;
     }
 }
-
-#if CACHED
-// What a thread reads again in every iteration of its edges and nodes, in registers: a block's rows then leave shared
-// memory only at the end. EDGE_ROUNDS and NODE_ROUNDS are how many a thread has; indices fit 16 bits.
-struct Cache {
-    u32 ends[EDGE_ROUNDS], places[EDGE_ROUNDS], spans[NODE_ROUNDS];
-    REAL t[EDGE_ROUNDS], own[NODE_ROUNDS][ROWS];
-    // Two exponents each. Those of known labels are cut off, which beliefs in messages are too.
-    u32 exponents[NODE_ROUNDS][(ROWS + 1) / 2];
-};
-
-__device__ __forceinline__ void fill_edges(const Network &n, Cache &cache) {
-#pragma unroll
-    for (int i = 0; i < EDGE_ROUNDS; i++) {
-        int at = threadIdx.x + i * THREADS;
-        uint4 edge = at < n.edge_count ? n.edges[at] : make_uint4(~0u, ~0u, ~0u, ~0u);
-        cache.ends[i] = edge.x == ~0u ? ~0u : edge.x | edge.y << 16;
-        cache.places[i] = edge.z | edge.w << 16;
-        cache.t[i] = at < n.edge_count ? n.weights[at] : REAL(1);
-    }
-#pragma unroll
-    for (int i = 0; i < NODE_ROUNDS; i++) {
-        int node = threadIdx.x + i * THREADS;
-        cache.spans[i] = ~0u;
-        if (node < n.nodes) cache.spans[i] = u32(n.slot_base[node >> 3] + (node & 7)) | u32(n.degree[node >> 3]) << 16;
-    }
-}
-
-__device__ __forceinline__ void fill_nodes(const Network &n, const Memory &memory, Cache &cache) {
-#pragma unroll
-    for (int i = 0; i < NODE_ROUNDS; i++) {
-        int node = threadIdx.x + i * THREADS;
-        if (node >= n.nodes) continue;
-        Vec own = memory.own[node], exponent = memory.own_exponent[node];
-        u32 packed[ROWS];
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            cache.own[i][r] = own.v[r];
-            packed[r] = u32(max(min(int(exponent.v[r]), 16000), -16000) + 16384);
-        }
-#pragma unroll
-        for (int r = 0; r < ROWS; r += 2)
-            cache.exponents[i][r / 2] = packed[r] | (r + 1 < ROWS ? packed[(r + 1) % ROWS] << 16 : 0);
-    }
-}
-
-__device__ __forceinline__ void visit_cached_nodes(const Network &n, const Memory &memory, const Cache &cache, Watch *watch) {
-#pragma unroll
-    for (int i = 0; i < NODE_ROUNDS; i++) {
-        int node = threadIdx.x + i * THREADS;
-        if (cache.spans[i] == ~0u) continue;
-        REAL mantissa[ROWS];
-        int exponent[ROWS];
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            mantissa[r] = cache.own[i][r];
-            exponent[r] = int(cache.exponents[i][r / 2] >> (r % 2 * 16) & 0xffff) - 16384;
-        }
-        const Vec *slot = SLOTS + (cache.spans[i] & 0xffff);
-        int degree = cache.spans[i] >> 16;
-        for (; degree >= SAFE; degree -= SAFE, slot += 8 * SAFE) {
-            // Four at a time: that many accesses hide behind each other, and more would not fit the registers.
-#pragma unroll
-            for (int half = 0; half < SAFE; half += 4) {
-                Vec message[4];
-#pragma unroll
-                for (int j = 0; j < 4; j++) message[j] = slot[8 * (half + j)];
-#pragma unroll
-                for (int r = 0; r < ROWS; r++)
-                    mantissa[r] *= (message[0].v[r] * message[1].v[r]) * (message[2].v[r] * message[3].v[r]);
-            }
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r], exponent[r]);
-        }
-        for (; degree > 0; degree--, slot += 8) {
-            Vec message = *slot;
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) mantissa[r] *= message.v[r];
-        }
-        Vec before, belief;
-        if (watch) before = BELIEF[node];
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            mantissa[r] = split(mantissa[r], exponent[r]);
-            belief.v[r] = as_odds(mantissa[r], exponent[r]);
-            if (watch) watch_change(*watch, r, before.v[r], belief.v[r]);
-        }
-        BELIEF[node] = belief;
-    }
-}
-
-__device__ __forceinline__ void visit_cached_edges(const Network &n, const Memory &memory, const Cache &cache, const Course &course) {
-#pragma unroll
-    for (int i = 0; i < EDGE_ROUNDS; i++) {
-        if (cache.ends[i] == ~0u) continue;
-        Vec a = BELIEF[cache.ends[i] & 0xffff], b = BELIEF[cache.ends[i] >> 16];
-        Vec &place_a = SLOTS[cache.places[i] & 0xffff], &place_b = SLOTS[cache.places[i] >> 16];
-        Vec to_a = place_a, to_b = place_b;
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) mild_messages(course, cache.t[i], a.v[r], b.v[r], to_a.v[r], to_b.v[r]);
-        place_a = to_a;
-        place_b = to_b;
-    }
-}
-#endif

@@ -1,20 +1,30 @@
 // Loopy belief propagation: the kernel. See lbp.cu.
 
-// What a row says of a label: its log-odds, and what is taken out of log Z where it is known to be on.
-__device__ double log_odds(const Network &n, const Rows &rows, int row, int label, int &known, int &bad) {
-    u64 at = u64(row % rows.scored) * n.labels + label;
-    double score = rows.scores[at];
-    const i8 *told = known_of(rows, row, n.labels);
-    known = told ? read_known(told[label]) : 0;
+// The rows that a block takes next.
+__device__ __forceinline__ void take(const Network &n, const Rows &rows, Taken &taken, int at, int to_do, int r) {
+    int row = at < to_do ? row_at(rows, at) : -1;
+    taken.row[r] = row;
+    taken.scores[r] = rows.scores + (row < 0 ? 0 : u64(row % rows.scored) * n.labels);
+    taken.known[r] = row < 0 ? nullptr : known_of(rows, row, n.labels);
+}
+
+// What a row says of a label, from its score: its log-odds.
+__device__ __forceinline__ double log_odds(SCORE given, double bias, int known, int &bad) {
+    double score = given;
     if (!is_usable(score) || known > 1) {
         bad = 1;
         score = 0;
     }
-    return score + n.bias[label];
+    return score + bias;
+}
+
+__device__ double state_log_odds(const Network &n, const Taken &taken, int r, int label, int &known, int &bad) {
+    known = taken.known[r] ? read_known(taken.known[r][label]) : 0;
+    return log_odds(taken.scores[r][label], n.bias[label], known, bad);
 }
 
 // Takes rows in. Known labels get odds that nothing outweighs; `offset` and `excess` make up for it in log Z.
-__device__ __noinline__ void load(const Network &n, const Memory &memory, const Rows &rows, const int *row_of, double *all_offset,
+__device__ __noinline__ void load(const Network &n, const Memory &memory, const Taken &taken, double *all_offset,
                                   double *all_excess, double *room, int *bad) {
     double offset[ROWS], excess[ROWS];
 #pragma unroll
@@ -22,21 +32,32 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
     Vec ones;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) ones.v[r] = 1;
-    for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
-        int label = n.node_label[node];
+    const int *node_label = n.node_label;
+    const double *biases = n.bias;
+    int nodes = n.nodes;
+    for (int node = threadIdx.x; node < nodes; node += blockDim.x) {
+        int label = node_label[node];
         Vec own = ones, exponent;
+        // All rows are read before any is worked on: they wait for memory together.
+        SCORE score[ROWS];
+        int known[ROWS];
+        double bias = label < 0 ? 0 : biases[label];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            exponent.v[r] = 0;
-            if (label < 0 || row_of[r] < 0) continue;
-            int known, wrong = 0;
-            double log = log_odds(n, rows, row_of[r], label, known, wrong);
+            bool there = label >= 0 && taken.row[r] >= 0;
+            score[r] = there ? taken.scores[r][label] : SCORE(0);
+            known[r] = there && taken.known[r] ? read_known(taken.known[r][label]) : 0;
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            int wrong = 0;
+            double log = log_odds(score[r], bias, known[r], wrong);
             if (wrong) bad[r] = 1;
-            if (known > 0) {
+            if (known[r] > 0) {
                 offset[r] += log;
                 excess[r] += KNOWN;
             }
-            scaled_exp(known ? (known > 0 ? 1e300 : -1e300) : log, own.v[r], exponent.v[r]);
+            scaled_exp(known[r] ? (known[r] > 0 ? 1e300 : -1e300) : log, own.v[r], exponent.v[r]);
         }
         memory.own[node] = own;
         memory.own_exponent[node] = exponent;
@@ -52,8 +73,8 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
         int from = n.group_start[group], to = n.group_start[group + 1], known, wrong = 0, left = 0;
         double on = 0;
         for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES)
-            if (row_of[row] >= 0) {
-                log_odds(n, rows, row_of[row], n.state_label[s], known, wrong);
+            if (taken.row[row] >= 0) {
+                state_log_odds(n, taken, row, n.state_label[s], known, wrong);
                 on += known > 0;
             }
         if (wrong) bad[row] = 1;
@@ -61,7 +82,7 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
         for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES) {
             double log = 0;
             known = 0;
-            if (row_of[row] >= 0) log = log_odds(n, rows, row_of[row], n.state_label[s], known, wrong);
+            if (taken.row[row] >= 0) log = state_log_odds(n, taken, row, n.state_label[s], known, wrong);
             bool possible = known == 0 ? on == 0 : (known > 0 && on == 1);
             possible = possible && log > -1e300;
             left += possible;
@@ -75,16 +96,8 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
             if (r == row && lane < ROWS && all == 0) offset[r] = MINUS_INFINITY;
     }
     __syncthreads();
-    block_sum(offset, room);
-    block_sum(excess, room);
-    // Kept in shared memory: registers are for the messages.
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        if (threadIdx.x == 0) {
-            all_offset[r] = offset[r];
-            all_excess[r] = excess[r];
-        }
-    __syncthreads();
+    block_sum(offset, room, all_offset);
+    block_sum(excess, room, all_excess);
 }
 
 __device__ Memory memory_of(const Network &n, char *scratch, u64 block_bytes) {
@@ -119,11 +132,11 @@ __device__ __forceinline__ void block_most(const Watch &watch, double *room, dou
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        double c = watch.change[r], d = watch.drift[r];
+        REAL c = watch.change[r], d = watch.drift[r];
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) {
-            c = fmax(c, __shfl_xor_sync(FULL, c, step));
-            d = fmax(d, __shfl_xor_sync(FULL, d, step));
+            c = larger(c, __shfl_xor_sync(FULL, c, step));
+            d = larger(d, __shfl_xor_sync(FULL, d, step));
         }
         if (lane == 0) {
             room[(warp * ROWS + r) * 2] = c;
@@ -146,30 +159,39 @@ __device__ __forceinline__ void block_most(const Watch &watch, double *room, dou
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     lbp(const __grid_constant__ Network n, const __grid_constant__ Course course, const __grid_constant__ Rows rows,
         Answers answers, char *scratch, u64 block_bytes) {
-    __shared__ double room[THREADS / 32 * ROWS * 2], offset[ROWS], excess[ROWS], log_partition[ROWS];
+    __shared__ double room[THREADS / 32 * ROWS * 2], offset[ROWS], excess[ROWS], log_partition[ROWS], total[ROWS];
     __shared__ double changes[2 * ROWS];
-    __shared__ int row_of[ROWS], bad[ROWS];
+    __shared__ int bad[ROWS], status[ROWS];
+    __shared__ Taken taken;
     Memory memory = memory_of(n, scratch, block_bytes);
     int to_do = rows_to_do(rows);
+#if CACHED || ECHO
+    NodeCache nodes;
+    fill_spans(n, nodes);
+#endif
 #if CACHED
-    Cache cache;
-    fill_edges(n, cache);
+    EdgeCache edges;
+    fill_edges(n, edges);
+#endif
+#if ECHO
+    Partners partners;
+    fill_partners(n, nodes, partners);
+    REAL strengths[4] = {n.strengths[0], n.strengths[1], n.strengths[2], n.strengths[3]};
 #endif
     for (int first = blockIdx.x * ROWS; first < to_do; first += gridDim.x * ROWS) {
         __syncthreads();
         if (threadIdx.x < ROWS) {
-            int at = first + threadIdx.x;
-            row_of[threadIdx.x] = at < to_do ? row_at(rows, at) : -1;
+            take(n, rows, taken, first + threadIdx.x, to_do, threadIdx.x);
             bad[threadIdx.x] = 0;
         }
         __syncthreads();
-        load(n, memory, rows, row_of, offset, excess, room, bad);
-#if CACHED
-        fill_nodes(n, memory, cache);
+        load(n, memory, taken, offset, excess, room, bad);
+#if CACHED || ECHO
+        fill_nodes(n, memory, nodes);
 #endif
         int active = 0;
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) active |= int(row_of[r] >= 0) << r;
+        for (int r = 0; r < ROWS; r++) active |= int(taken.row[r] >= 0) << r;
         for (int done = 0; active;) {
             Watch watch;
 #pragma unroll
@@ -187,11 +209,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     tell_parts(n, memory, ~0);
                     __syncthreads();
                 }
-#if CACHED
-                if (look) visit_cached_nodes(n, memory, cache, &watch);
-                else visit_cached_nodes(n, memory, cache, nullptr);
+#if ECHO
+                int left = course.iterations - 1 - done - step;
+                echo(n, memory, nodes, partners, strengths, left % 2 == 0, course.may_stop || left < 3, look ? &watch : nullptr);
+#elif CACHED
+                if (look) visit_cached_nodes(n, memory, nodes, &watch);
+                else visit_cached_nodes(n, memory, nodes, nullptr);
                 __syncthreads();
-                visit_cached_edges(n, memory, cache, course);
+                visit_cached_edges(n, memory, edges, course);
 #else
                 if (look) visit_nodes(n, memory, &watch);
                 else visit_nodes(n, memory, nullptr);
@@ -211,22 +236,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 if ((active >> r & 1) && (last || (still && course.may_stop))) finished |= 1 << r;
             }
             if (!finished) continue;
-            settle(n, memory, finished, excess, log_partition, room);
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) {
-                if (!(finished >> r & 1)) continue;
+            settle(n, memory, finished, excess, log_partition, total, room);
+            int r = threadIdx.x;
+            if (r < ROWS && (finished >> r & 1)) {
                 double value = log_partition[r] + offset[r] + n.constant;
-                int status = bad[r] ? BAD_SCORE : (value == MINUS_INFINITY ? IMPOSSIBLE : ANSWERED);
-                store_row(n, memory, rows, row_of[r], r, status);
-                if (threadIdx.x == 0) {
-                    rows.log_partition[row_of[r]] = bad[r] ? QUIET_NAN : value;
-                    rows.status[row_of[r]] = status;
-                    answers.residual[row_of[r]] = change[r];
-                    answers.iterations[row_of[r]] = done;
-                    bool settled = change[r] <= fmax(course.tolerance, 1e-6) && drift[r] <= course.drift;
-                    answers.converged[row_of[r]] = settled;
-                }
+                int row = taken.row[r];
+                status[r] = bad[r] ? BAD_SCORE : (value == MINUS_INFINITY ? IMPOSSIBLE : ANSWERED);
+                rows.log_partition[row] = bad[r] ? QUIET_NAN : value;
+                rows.status[row] = status[r];
+                answers.residual[row] = change[r];
+                answers.iterations[row] = done;
+                answers.converged[row] = change[r] <= fmax(course.tolerance, 1e-6) && drift[r] <= course.drift;
             }
+            __syncthreads();
+            store(n, memory, rows, taken, finished, status);
             active &= ~finished;
             __syncthreads();
         }

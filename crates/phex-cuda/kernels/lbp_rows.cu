@@ -11,6 +11,13 @@ struct Answers {
     int *converged;
 };
 
+// The rows of a block: their indices, or -1; their scores; what is known of their labels, or null.
+struct Taken {
+    int row[ROWS];
+    const SCORE *scores[ROWS];
+    const i8 *known[ROWS];
+};
+
 // A long product, as mantissa and exponent.
 struct Product {
     REAL mantissa;
@@ -22,7 +29,7 @@ struct Product {
 };
 
 // The block's sum of a number a row, in a fixed order.
-__device__ void block_sum(double (&value)[ROWS], double *room) {
+__device__ void block_sum(const double (&value)[ROWS], double *room, double *out) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -30,10 +37,33 @@ __device__ void block_sum(double (&value)[ROWS], double *room) {
         if (lane == 0) room[warp * ROWS + r] = sum;
     }
     __syncthreads();
+    if (threadIdx.x < ROWS) {
+        double all = 0;
+        for (int w = 0; w < blockDim.x / 32; w++) all += room[w * ROWS + threadIdx.x];
+        out[threadIdx.x] = all;
+    }
+    __syncthreads();
+}
+
+// The logarithms of the products over the block, less their exponents' part, which are added to `exponents`.
+__device__ void block_product(const Product (&product)[ROWS], double (&exponents)[ROWS], double *room, double *out) {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        value[r] = 0;
-        for (int w = 0; w < blockDim.x / 32; w++) value[r] += room[w * ROWS + r];
+        // Mantissas below 2: the product of 32 is below 2^32.
+        double all = product[r].mantissa;
+#pragma unroll
+        for (int step = 1; step < 32; step *= 2) all *= __shfl_xor_sync(FULL, all, step);
+        int more = 0;
+        all = split(all, more);
+        exponents[r] = double(product[r].exponent) + (lane == 0 ? more : 0);
+        if (lane == 0) room[warp * ROWS + r] = all;
+    }
+    __syncthreads();
+    if (threadIdx.x < ROWS) {
+        double all = 1;
+        for (int w = 0; w < blockDim.x / 32; w++) all *= room[w * ROWS + threadIdx.x];
+        out[threadIdx.x] = log(all);
     }
     __syncthreads();
 }
@@ -85,7 +115,7 @@ __device__ void add_larger(const Network &n, const Memory &memory, double (&out)
 
 // Beliefs of the rows in the mask from their final messages, and their log Z.
 __device__ __noinline__ void settle(const Network &n, const Memory &memory, int mask, const double *excess,
-                                    double *all, double *room) {
+                                    double *all, double *total, double *room) {
     Product product[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) product[r] = {1, 0};
@@ -110,7 +140,7 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
         uint4 edge = n.edges[at];
         if (edge.x == 0xffffffffu) continue;
 #ifdef MILD
-        REAL w00 = 1, w01 = n.weights[at], w10 = w01, w11 = 1;
+        REAL t = n.weights[at];
 #else
         REAL w00 = n.weights[4 * at], w01 = n.weights[4 * at + 1];
         REAL w10 = n.weights[4 * at + 2], w11 = n.weights[4 * at + 3];
@@ -120,9 +150,16 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             // (1, C) / (1 + B) with C = B / rho: the sum is Z_f / (Z_a Z_b).
+#ifdef MILD
+            // One inverse for all four: beliefs and messages are too near 1 to overflow.
+            REAL both = to_a.v[r] * to_b.v[r], below = (1 + a.v[r]) * (1 + b.v[r]) * both;
+            REAL above = a.v[r] * b.v[r] + both + t * (to_a.v[r] * b.v[r] + a.v[r] * to_b.v[r]);
+            REAL sum = above * quick_inverse(below);
+#else
             REAL off_a = quick_inverse(1 + a.v[r]), off_b = quick_inverse(1 + b.v[r]);
             REAL on_a = a.v[r] * off_a * quick_inverse(to_a.v[r]), on_b = b.v[r] * off_b * quick_inverse(to_b.v[r]);
             REAL sum = w11 * on_a * on_b + w00 * off_a * off_b + (w01 * off_a * on_b + w10 * on_a * off_b);
+#endif
             product[r].times(larger(sum, 1 / WIDE), 0);
         }
     }
@@ -131,39 +168,49 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
         tell_parts(n, memory, mask);
     }
     __syncthreads();
-    double exponents[ROWS], log_partition[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        log_partition[r] = log(double(product[r].mantissa));
-        exponents[r] = double(product[r].exponent);
-    }
-    if (HAS_PORTS || HAS_GROUPS) add_larger(n, memory, log_partition);
-    block_sum(log_partition, room);
-    block_sum(exponents, room);
+    double exponents[ROWS];
+    block_product(product, exponents, room, all);
+    block_sum(exponents, room, total);
     // Exponents are integers: what is known cancels exactly.
+    if (threadIdx.x < ROWS) all[threadIdx.x] += (total[threadIdx.x] - excess[threadIdx.x]) * LN_2;
+    if (HAS_PORTS || HAS_GROUPS) {
+        double larger[ROWS];
 #pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        if (threadIdx.x == 0) all[r] = log_partition[r] + (exponents[r] - excess[r]) * LN_2;
+        for (int r = 0; r < ROWS; r++) larger[r] = 0;
+        add_larger(n, memory, larger);
+        block_sum(larger, room, total);
+        if (threadIdx.x < ROWS) all[threadIdx.x] += total[threadIdx.x];
+    }
     __syncthreads();
 }
 
-// Marginals of a row, known labels exactly.
-__device__ __noinline__ void store_row(const Network &n, const Memory &memory, const Rows &rows, int row, int r, int status) {
-    SCORE *marginals = rows.marginals + u64(row) * n.labels;
-    const i8 *known = known_of(rows, row, n.labels);
-    for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
-        int label = n.node_label[node];
+// Marginals of the rows in the mask, known labels exactly.
+__device__ __noinline__ void store(const Network &n, const Memory &memory, const Rows &rows, const Taken &taken, int mask,
+                                   const int *status) {
+    const int *node_label = n.node_label;
+    int nodes = n.nodes, labels = n.labels;
+    SCORE *marginals = rows.marginals;
+    for (int node = threadIdx.x; node < nodes; node += blockDim.x) {
+        int label = node_label[node];
         if (label < 0) continue;
-        REAL odds = one(BELIEF, node, r), p = odds * inverse(1 + odds);
-        int told = known ? read_known(known[label]) : 0;
-        if (told) p = told > 0 ? 1 : 0;
-        marginals[label] = status ? SCORE(QUIET_NAN) : SCORE(p > 1 ? REAL(1) : p);
-    }
-    for (int group = 0; HAS_GROUPS && group < n.groups; group++) {
-        double total = memory.group_total[group * ROWS + r];
-        for (int s = n.group_start[group] + threadIdx.x; s < n.group_start[group + 1]; s += blockDim.x) {
-            double p = double(one(memory.state_weight, s, r)) / total;
-            marginals[n.state_label[s]] = status ? SCORE(QUIET_NAN) : SCORE(fmin(p, 1.0));
+        Vec belief = BELIEF[node];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            if (!(mask >> r & 1)) continue;
+            REAL odds = belief.v[r], p = odds * inverse(1 + odds);
+            int told = taken.known[r] ? read_known(taken.known[r][label]) : 0;
+            if (told) p = told > 0 ? 1 : 0;
+            marginals[u64(taken.row[r]) * labels + label] = status[r] ? SCORE(QUIET_NAN) : SCORE(p > 1 ? REAL(1) : p);
         }
     }
+    for (int group = 0; HAS_GROUPS && group < n.groups; group++)
+        for (int r = 0; r < ROWS; r++) {
+            if (!(mask >> r & 1)) continue;
+            double total = memory.group_total[group * ROWS + r];
+            for (int s = n.group_start[group] + threadIdx.x; s < n.group_start[group + 1]; s += blockDim.x) {
+                double p = double(one(memory.state_weight, s, r)) / total;
+                SCORE &place = marginals[u64(taken.row[r]) * labels + n.state_label[s]];
+                place = status[r] ? SCORE(QUIET_NAN) : SCORE(fmin(p, 1.0));
+            }
+        }
 }

@@ -18,10 +18,8 @@ macro_rules! plain {
     };
 }
 
-plain!(
-    i8, u8, u16, i32, u32, u64, f32, f64, [i32; 2], [i32; 4], [u32; 4], [u8; 4], [f32; 2], [f64; 2]
-);
-plain!([f32; 4], [f64; 4]);
+plain!(i8, u8, u16, i32, u32, u64, f32, f64, [u8; 4]);
+plain!([i32; 2], [u32; 2], [f32; 2], [f64; 2], [i32; 4], [u32; 4], [f32; 4], [f64; 4]);
 
 /// A piece of device memory, freed when dropped.
 #[derive(Debug)]

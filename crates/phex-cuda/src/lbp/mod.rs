@@ -4,24 +4,28 @@
 //! memory, with the same answers. Models with relations that are hard or stronger than single precision
 //! takes run in doubles.
 
+mod echo;
 mod order;
+mod spread;
 mod tables;
 
 use phex::infer::compiled::Network;
 use phex::infer::{MessageOptions, Method, Schedule};
 
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Offset};
 use crate::device::{Device, Stream};
 use crate::program::{Arguments, Function, Shape, Source};
 use crate::rows::{Precision, RawRows};
 use tables::{Layout, Sizes};
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 8] = [
     include_str!("../../kernels/common.cu"),
     include_str!("../../kernels/lbp.cu"),
     include_str!("../../kernels/lbp_groups.cu"),
     include_str!("../../kernels/lbp_counts.cu"),
+    include_str!("../../kernels/lbp_cached.cu"),
+    include_str!("../../kernels/lbp_echo.cu"),
     include_str!("../../kernels/lbp_rows.cu"),
     include_str!("../../kernels/lbp_kernel.cu"),
 ];
@@ -54,8 +58,18 @@ struct Variant {
     rows: usize,
     threads: u32,
     shared: bool,
-    /// Edges and nodes a thread, where it keeps their indices in registers; else 0.
-    rounds: [u32; 2],
+    iteration: Iteration,
+}
+
+/// How messages are sent.
+#[derive(Debug, Clone, Copy)]
+enum Iteration {
+    /// Nodes, then edges.
+    Plain,
+    /// The same; a thread has so many of both and keeps their indices in registers.
+    Cached { edges: u32, nodes: u32 },
+    /// Nodes answer messages in place; a thread has so many.
+    Echo { nodes: u32, kinds: usize },
 }
 
 /// Where the diagnosis of each row goes.
@@ -81,8 +95,16 @@ struct RawNetwork {
     larger: [u64; 12],
     factor_cost: u64,
     bias: u64,
+    partners: u64,
+    reach: u64,
+    strengths: [f32; 4],
     sizes: Sizes,
     constant: f64,
+}
+
+/// Iterations after which rows are looked at.
+fn stride(options: &MessageOptions) -> u32 {
+    [4, 2, 1].into_iter().find(|&s| options.iterations.is_multiple_of(s)).unwrap_or(1)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -140,29 +162,39 @@ impl Lbp {
             _ => 4,
         };
         let found = [4, 2, 1].into_iter().find(|&n| n <= most && fits(n));
-        let work = (sizes.edges / 4).max(sizes.nodes / 2).max(sizes.states / 2) as u32;
-        let threads = work.next_multiple_of(32).clamp(64, 1024);
-        let mut rounds = [0, 0];
-        let mild = self.layout.single.is_some_and(|weights| weights.mild);
-        if single
-            && mild
-            && found.is_some()
-            && sizes.ports == 0
-            && sizes.slots.max(sizes.nodes) < 1 << 16
-        {
-            let all = [sizes.edges, sizes.nodes].map(|count| (count as u32).div_ceil(threads));
-            if all[0] <= MOST_ROUNDS[0] && all[1] <= MOST_ROUNDS[1] {
-                rounds = all;
-            }
-        }
         Variant {
             score,
             real,
             rows: found.unwrap_or(most),
-            threads,
+            threads: self.layout.threads,
             shared: found.is_some(),
-            rounds,
+            iteration: if single && found.is_some() { self.iteration() } else { Iteration::Plain },
         }
+    }
+
+    /// In single precision, with messages in shared memory.
+    fn iteration(&self) -> Iteration {
+        let Sizes { edges, nodes, slots, ports, .. } = self.layout.sizes;
+        let [edges, rounds] =
+            [edges, nodes].map(|count| (count as u32).div_ceil(self.layout.threads));
+        let mild = self.layout.single.is_some_and(|weights| weights.mild);
+        if !mild || ports > 0 || slots.max(nodes) >= 1 << 16 || rounds > MOST_ROUNDS[1] {
+            return Iteration::Plain;
+        }
+        match self.layout.partners {
+            Some(partners) if self.may_echo() => {
+                Iteration::Echo { nodes: rounds, kinds: partners.kinds }
+            }
+            _ if edges <= MOST_ROUNDS[0] => Iteration::Cached { edges, nodes: rounds },
+            _ => Iteration::Plain,
+        }
+    }
+
+    /// Damping needs the old messages, which answers in place overwrite. And a row must be asked for after as many
+    /// iterations as leave every message with its reader: those that the last has, less a multiple of two.
+    fn may_echo(&self) -> bool {
+        let options = &self.options;
+        options.damping == 0.0 && (options.tolerance == 0.0 || stride(options).is_multiple_of(2))
     }
 
     fn function(&self, device: &Device, variant: Variant) -> Result<Function, Error> {
@@ -176,11 +208,17 @@ impl Lbp {
             format!("ROWS={}", variant.rows),
             format!("THREADS={}", variant.threads),
         ];
-        let cached = u32::from(variant.rounds[0] + variant.rounds[1] > 0);
+        let (cached, echo, edges, nodes, kinds) = match variant.iteration {
+            Iteration::Plain => (0, 0, 0, 0, 0),
+            Iteration::Cached { edges, nodes } => (1, 0, edges, nodes, 0),
+            Iteration::Echo { nodes, kinds } => (0, 1, 0, nodes, kinds),
+        };
         let cache = [
             ("CACHED", cached),
-            ("EDGE_ROUNDS", variant.rounds[0]),
-            ("NODE_ROUNDS", variant.rounds[1]),
+            ("ECHO", echo),
+            ("EDGE_ROUNDS", edges),
+            ("NODE_ROUNDS", nodes),
+            ("KINDS", kinds as u32),
         ];
         defines.extend(cache.iter().map(|(name, value)| format!("{name}={value}")));
         let Sizes { groups, factors, ports, .. } = self.layout.sizes;
@@ -243,12 +281,10 @@ impl Lbp {
             Precision::Single => (5e-6, 1e-4),
             Precision::Double => (0.0, 1e-11),
         };
-        let stride =
-            [4, 2, 1].into_iter().find(|&s| options.iterations.is_multiple_of(s)).unwrap_or(1);
         let tolerance = options.tolerance.max(noise);
         RawCourse {
             iterations: options.iterations as i32,
-            stride: stride as i32,
+            stride: stride(options) as i32,
             old_part: round(options.damping),
             new_part: round(1.0 - options.damping),
             tolerance,
@@ -275,6 +311,8 @@ impl Lbp {
             _ => &self.layout.double,
         };
         let layout = &self.layout;
+        let partners = layout.partners;
+        let table = |offset: Option<Offset>| offset.map_or(0, |offset| self.tables.at(offset));
         let network = RawNetwork {
             edges: self.tables.at(layout.edges),
             weights: self.tables.at(weights.edges),
@@ -284,6 +322,9 @@ impl Lbp {
             larger: layout.larger.map(|at| self.tables.at(at)),
             factor_cost: self.tables.at(layout.factor_cost),
             bias: self.tables.at(layout.bias),
+            partners: table(partners.map(|partners| partners.entries)),
+            reach: table(partners.map(|partners| partners.reach)),
+            strengths: partners.map_or([1.0; 4], |partners| partners.strengths),
             sizes: layout.sizes,
             constant: layout.constant + weights.constant,
         };

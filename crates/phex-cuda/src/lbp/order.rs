@@ -3,10 +3,15 @@
 //! Shared memory serves eight threads at a time where each takes 16 bytes, if their places differ modulo 8.
 //! Nodes are numbered by degree, the messages of node `p` lie at `base(p / 8) + 8 j + p % 8`, so a slot and
 //! its node have the same remainder; edges come in eights whose first ends, and whose second ends, all
-//! differ modulo 8. That is an edge colouring of the remainders; a greedy one leaves few gaps.
+//! differ modulo 8. That is an edge colouring of the remainders; a greedy one leaves few gaps. The messages of
+//! a node are in such an order that those who send the `j`-th messages of eight nodes differ modulo 8 too,
+//! where that can be: a matching for each `j`.
 
 /// Nodes that lie side by side.
 pub(super) const EIGHT: usize = 8;
+/// Threads of a warp, and schedulers of a multiprocessor, which take warps in turn.
+const WARP: usize = 32;
+const SCHEDULERS: usize = 4;
 
 /// An edge in the device's order: its pair and whether it is turned around.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,10 +21,118 @@ pub(super) struct Ordered {
 }
 
 /// Nodes by degree, largest first, ties by index.
-pub(super) fn by_degree(degree: &[usize]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..degree.len()).collect();
-    order.sort_by_key(|&node| (std::cmp::Reverse(degree[node]), node));
+pub(super) fn by_degree(neighbours: &[Vec<usize>]) -> Vec<usize> {
+    let mut sorted: Vec<usize> = (0..neighbours.len()).collect();
+    sorted.sort_by_key(|&node| (std::cmp::Reverse(neighbours[node].len()), node));
+    sorted
+}
+
+/// Shares sorted nodes out by 32s to warps that take turns, so that no warp has the largest of every turn, nor do
+/// the warps that share a scheduler.
+pub(super) fn share_out(sorted: &[usize], warps: usize) -> Vec<usize> {
+    let turns: Vec<&[usize]> = sorted.chunks(WARP * warps).collect();
+    let mut order = Vec::with_capacity(sorted.len());
+    for (turn, nodes) in turns.iter().enumerate() {
+        // The last turn may be short and its last warp too: it stays in order.
+        if (turns.len() - 1 - turn).is_multiple_of(2) {
+            order.extend_from_slice(nodes);
+            continue;
+        }
+        let chunks: Vec<&[usize]> = nodes.chunks(WARP).collect();
+        for at in (0..chunks.len()).rev() {
+            let four = at / SCHEDULERS * SCHEDULERS;
+            let turned = chunks.len().is_multiple_of(SCHEDULERS) && at / SCHEDULERS % 2 == 1;
+            let from = if turned { 2 * four + SCHEDULERS - 1 - at } else { at };
+            order.extend_from_slice(chunks[from]);
+        }
+    }
     order
+}
+
+/// Where the messages of nodes lie.
+#[derive(Debug)]
+pub(super) struct Slots {
+    /// First slot of each eight nodes, and the most messages that one of them has.
+    pub(super) base: Vec<i32>,
+    pub(super) degree: Vec<i32>,
+    /// Slots of each pair, at its first and at its second end.
+    pub(super) of: Vec<[u32; 2]>,
+    pub(super) count: usize,
+}
+
+impl Slots {
+    pub(super) fn new(ends: &[[usize; 2]], nodes: usize) -> Slots {
+        let mut incoming: Vec<Vec<Incoming>> = vec![Vec::new(); nodes];
+        for (pair, &[a, b]) in ends.iter().enumerate() {
+            incoming[a].push(Incoming { pair, side: 0, remainder: b % EIGHT });
+            incoming[b].push(Incoming { pair, side: 1, remainder: a % EIGHT });
+        }
+        let mut slots =
+            Slots { base: Vec::new(), degree: Vec::new(), of: vec![[0; 2]; ends.len()], count: 0 };
+        for eight in incoming.chunks_mut(EIGHT) {
+            let most = eight.iter().map(Vec::len).max().unwrap_or(0);
+            slots.base.push(slots.count as i32);
+            slots.degree.push(most as i32);
+            for j in 0..most {
+                for (lane, taken) in matching(eight).into_iter().enumerate() {
+                    let Some(at) = taken else { continue };
+                    let message = eight[lane].swap_remove(at);
+                    slots.of[message.pair][message.side] = (slots.count + EIGHT * j + lane) as u32;
+                }
+            }
+            slots.count += EIGHT * most;
+        }
+        slots
+    }
+}
+
+/// A message that a node is told: over which pair, at which of its ends, and the sender's remainder.
+#[derive(Debug, Clone, Copy)]
+struct Incoming {
+    pair: usize,
+    side: usize,
+    remainder: usize,
+}
+
+/// One message of each node that has any left, from as different remainders as can be: augmenting paths, the
+/// nodes with the most left first.
+fn matching(eight: &[Vec<Incoming>]) -> Vec<Option<usize>> {
+    fn place(
+        lane: usize,
+        eight: &[Vec<Incoming>],
+        seen: &mut [bool; EIGHT],
+        owner: &mut [Option<usize>; EIGHT],
+    ) -> bool {
+        for message in &eight[lane] {
+            let remainder = message.remainder;
+            if std::mem::replace(&mut seen[remainder], true) {
+                continue;
+            }
+            if owner[remainder].is_none_or(|other| place(other, eight, seen, owner)) {
+                owner[remainder] = Some(lane);
+                return true;
+            }
+        }
+        false
+    }
+    let mut lanes: Vec<usize> = (0..eight.len()).collect();
+    lanes.sort_by_key(|&lane| std::cmp::Reverse(eight[lane].len()));
+    let mut owner = [None; EIGHT];
+    for &lane in &lanes {
+        place(lane, eight, &mut [false; EIGHT], &mut owner);
+    }
+    let mut taken = vec![None; eight.len()];
+    for (remainder, lane) in owner.iter().enumerate() {
+        let Some(lane) = *lane else { continue };
+        taken[lane] = eight[lane].iter().position(|message| message.remainder == remainder);
+    }
+    // Whose remainders are all taken gets a conflict: an order without gaps costs less.
+    for (lane, messages) in eight.iter().enumerate() {
+        if taken[lane].is_none() && !messages.is_empty() {
+            taken[lane] = Some(0);
+        }
+    }
+    taken
 }
 
 /// Edges in eights; `None` is a gap.
@@ -87,5 +200,90 @@ mod tests {
         assert!(seen.iter().all(|&count| count == 1));
         // Of two ends of each edge.
         assert!(conflicts < 2 * edges.len() / 20, "{conflicts} conflicts");
+    }
+
+    /// Families of siblings, each pair of which is a pair, and their parents.
+    fn families() -> Vec<[usize; 2]> {
+        let (mut ends, mut next) = (Vec::new(), 1);
+        for parent in 0..150 {
+            let size = 1 + parent * 7 % 23;
+            for child in next..next + size {
+                ends.push([parent, child]);
+                ends.extend((child + 1..next + size).map(|sibling| [child, sibling]));
+            }
+            next += size;
+        }
+        ends
+    }
+
+    #[test]
+    fn nodes_come_once_and_warps_share_the_large_ones() {
+        let degree: Vec<usize> = (0..1860).map(|node| 5000 / (node + 90)).collect();
+        let order = share_out(&(0..1860).collect::<Vec<usize>>(), 32);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert!(sorted.iter().copied().eq(0..1860));
+        let work = |of: &dyn Fn(usize) -> usize, parts: usize| {
+            let mut sums = vec![0; parts];
+            for (at, chunk) in order.chunks(WARP).enumerate() {
+                sums[of(at)] += chunk.iter().map(|&node| degree[node]).max().unwrap_or(0);
+            }
+            sums
+        };
+        let schedulers = work(&|at| at % SCHEDULERS, SCHEDULERS);
+        let (least, most) = (schedulers.iter().min().unwrap(), schedulers.iter().max().unwrap());
+        assert!(4 * most <= 5 * least, "{schedulers:?}");
+        // The warp with the largest node has no second turn.
+        let warps = work(&|at| at % 32, 32);
+        assert_eq!(warps.iter().max(), Some(&degree[0]), "{warps:?}");
+    }
+
+    /// Accesses that the messages of all eights take, and places in their orders.
+    fn reads(ends: &[[usize; 2]], slots: &Slots) -> [usize; 2] {
+        let mut senders = std::collections::HashMap::new();
+        for (ends, of) in ends.iter().zip(&slots.of) {
+            for side in 0..2 {
+                let eight = ends[side] / EIGHT;
+                let place = (of[side] as usize - slots.base[eight] as usize) / EIGHT;
+                let remainders = senders.entry((eight, place)).or_insert([0; EIGHT]);
+                remainders[ends[1 - side] % EIGHT] += 1;
+            }
+        }
+        [senders.values().filter_map(|counts| counts.iter().max()).sum(), senders.len()]
+    }
+
+    #[test]
+    fn slots_are_apart_and_few_eights_of_senders_conflict() {
+        let ends = families();
+        let count = ends.iter().flatten().max().map_or(0, |most| most + 1);
+        let mut neighbours = vec![Vec::new(); count];
+        for &[a, b] in &ends {
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
+        let placed = |order: &[usize]| {
+            let mut place = vec![0; count];
+            order.iter().enumerate().for_each(|(at, &node)| place[node] = at);
+            let ends: Vec<[usize; 2]> = ends.iter().map(|ends| ends.map(|e| place[e])).collect();
+            let slots = Slots::new(&ends, count.next_multiple_of(EIGHT));
+            (ends, slots)
+        };
+        let mut order = by_degree(&neighbours);
+        let (ends, slots) = placed(&order);
+        let [before, _] = reads(&ends, &slots);
+        super::super::spread::spread(&mut order, &neighbours);
+        let (ends, slots) = placed(&share_out(&order, 4));
+        let mut used = vec![false; slots.count];
+        for (ends, of) in ends.iter().zip(&slots.of) {
+            for side in 0..2 {
+                let (slot, node) = (of[side] as usize, ends[side]);
+                assert!(!std::mem::replace(&mut used[slot], true));
+                assert_eq!(slot % EIGHT, node % EIGHT);
+                let place = (slot - slots.base[node / EIGHT] as usize) / EIGHT;
+                assert!(place < slots.degree[node / EIGHT] as usize);
+            }
+        }
+        let [after, places] = reads(&ends, &slots);
+        assert!(after < before && after < places * 6 / 5, "{before}, then {after} for {places}");
     }
 }

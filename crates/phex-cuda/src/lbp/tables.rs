@@ -3,7 +3,9 @@
 use phex::infer::Method;
 use phex::infer::compiled::{Network, PairFactor};
 
-use super::order::{EIGHT, by_degree, in_eights};
+use super::echo::{Partners, SLOT_BITS};
+use super::order::{EIGHT, Slots, by_degree, in_eights, share_out};
+use super::spread::spread;
 use crate::Error;
 use crate::buffer::{Offset, Tables};
 
@@ -22,12 +24,26 @@ pub(super) struct WeightTables {
     pub(super) constant: f64,
 }
 
+/// Whom messages come from, in single precision.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartnerTables {
+    pub(super) entries: Offset,
+    pub(super) reach: Offset,
+    pub(super) strengths: [f32; 4],
+    /// How many strengths there are.
+    pub(super) kinds: usize,
+}
+
 /// Index tables by name, in the order of the kernel's structure.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) tables: Tables,
     pub(super) single: Option<WeightTables>,
     pub(super) double: WeightTables,
+    /// Where messages can be answered in place.
+    pub(super) partners: Option<PartnerTables>,
+    /// Threads of a block.
+    pub(super) threads: u32,
     pub(super) edges: Offset,
     /// From `node_label` to `group_start`.
     pub(super) nodes: [Offset; 6],
@@ -87,12 +103,22 @@ impl Layout {
             (0..network.labels).filter(|&l| network.state_of[l].is_none()).collect();
         let mut index = vec![usize::MAX; network.labels];
         labels.iter().enumerate().for_each(|(at, &label)| index[label] = at);
-        let mut degree = vec![0usize; labels.len()];
         let ends: Vec<[usize; 2]> =
             network.pairs.iter().map(|pair| [index[pair.a], index[pair.b]]).collect();
-        ends.iter().flatten().for_each(|&node| degree[node] += 1);
+        let mut neighbours = vec![Vec::new(); labels.len()];
+        for &[a, b] in &ends {
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
         // Places of nodes on the device.
-        let order = by_degree(&degree);
+        let states: usize = network.groups.iter().map(Vec::len).sum();
+        let work = (ends.len() / 4).max(labels.len() / 2).max(states / 2) as u32;
+        let threads = work.next_multiple_of(32).clamp(64, 1024);
+        let mut order = by_degree(&neighbours);
+        if 2 * ends.len() <= 1 << SLOT_BITS {
+            spread(&mut order, &neighbours);
+        }
+        let order = share_out(&order, threads as usize / 32);
         let nodes = labels.len().next_multiple_of(EIGHT);
         let mut node_label = vec![-1i32; nodes];
         let mut place = vec![0usize; labels.len()];
@@ -100,21 +126,8 @@ impl Layout {
             place[node] = at;
             node_label[at] = labels[node] as i32;
         }
-        let (mut slot_base, mut degrees, mut slots) = (Vec::new(), Vec::new(), 0usize);
-        for eight in order.chunks(EIGHT) {
-            let most = eight.iter().map(|&node| degree[node]).max().unwrap_or(0);
-            slot_base.push(slots as i32);
-            degrees.push(most as i32);
-            slots += EIGHT * most;
-        }
         let ends: Vec<[usize; 2]> = ends.iter().map(|ends| ends.map(|node| place[node])).collect();
-        let mut used = vec![0usize; nodes];
-        let mut slot = |node: usize| {
-            let at = slot_base[node / EIGHT] as usize + EIGHT * used[node] + node % EIGHT;
-            used[node] += 1;
-            at as u32
-        };
-        let slot_of: Vec<[u32; 2]> = ends.iter().map(|ends| ends.map(&mut slot)).collect();
+        let slots = Slots::new(&ends, nodes);
         let ordered = in_eights(&ends);
         let edges: Vec<[u32; 4]> = ordered
             .iter()
@@ -122,7 +135,7 @@ impl Layout {
                 None => [u32::MAX; 4],
                 Some(edge) => {
                     let ([a, b], [s, t]) =
-                        (ends[edge.pair].map(|node| node as u32), slot_of[edge.pair]);
+                        (ends[edge.pair].map(|node| node as u32), slots.of[edge.pair]);
                     if edge.turned { [b, a, t, s] } else { [a, b, s, t] }
                 }
             })
@@ -141,6 +154,14 @@ impl Layout {
         let single = (strongest <= SINGLE)
             .then(|| weights(&mut tables, network, &pairs, MILD[0], |value| value as f32));
         let double = weights(&mut tables, network, &pairs, MILD[1], |value| value);
+        let partners =
+            single.and_then(|single| single.mild.then(|| Partners::new(network, &ends, &slots)));
+        let partners = partners.flatten().map(|partners| PartnerTables {
+            entries: tables.add(&partners.entries),
+            reach: tables.add(&partners.reach),
+            strengths: partners.strengths,
+            kinds: partners.kinds,
+        });
         let edges_at = tables.add(&edges);
         let mut layout = larger(network, &index, &place, nodes);
         let mut group_start = vec![0i32];
@@ -150,8 +171,9 @@ impl Layout {
             group_start.push(state_label.len() as i32);
         }
         let port_start = std::mem::take(&mut layout.port_start);
-        let nodes_at = [&node_label, &slot_base, &degrees, &port_start, &state_label, &group_start]
-            .map(|table| tables.add(table));
+        let nodes_at =
+            [&node_label, &slots.base, &slots.degree, &port_start, &state_label, &group_start]
+                .map(|table| tables.add(table));
         let entries_at = tables.add(&layout.entries);
         let larger_at = layout.tables().map(|table| tables.add(table));
         let costs: Vec<f64> = network.cardinalities.iter().map(|factor| factor.cost).collect();
@@ -159,7 +181,7 @@ impl Layout {
         let sizes = Sizes {
             edges: edges.len() as i32,
             nodes: nodes as i32,
-            slots: slots as i32,
+            slots: slots.count as i32,
             ports: port_start.last().copied().unwrap_or(0),
             states: state_label.len() as i32,
             groups: network.groups.len() as i32,
@@ -174,6 +196,8 @@ impl Layout {
             tables,
             single,
             double,
+            partners,
+            threads,
             edges: edges_at,
             nodes: nodes_at,
             entries: entries_at,

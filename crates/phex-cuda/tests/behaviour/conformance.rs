@@ -169,6 +169,42 @@ fn messages_agree() {
     assert!(compared > 100, "{compared}");
 }
 
+/// Pairs of few strengths, undamped: there a node answers messages in place, whatever the number of iterations.
+#[test]
+fn messages_of_few_strengths_agree() {
+    let Some(device) = device() else { return };
+    for strengths in [&[0.5][..], &[0.2, 0.7], &[0.1, 0.2, 0.3, 0.4, 0.5]] {
+        let mut builder = GraphBuilder::new();
+        builder.label("alone");
+        let (mut next, mut relation) = (1, 0);
+        for parent in 0..12 {
+            for child in next..next + 1 + parent * 5 % 13 {
+                let u = strengths[relation % strengths.len()];
+                builder.hierarchy(
+                    &format!("l{parent}"),
+                    &format!("l{child}"),
+                    Some(Strength::U(u)),
+                );
+                relation += 1;
+            }
+            next += 1 + parent * 5 % 13;
+        }
+        builder.exclusion_rule(ExclusionRule::Siblings, Some(Strength::U(strengths[0])));
+        let model = Model::new(&builder.build().unwrap()).unwrap();
+        let rows = Rows::new(model.len(), 40, 2.0, 5);
+        for (iterations, tolerance) in [(1, 0.0), (8, 0.0), (13, 0.0), (40, 1e-6), (15, 1e-6)] {
+            let mut options = Options { method: Method::Lbp, ..Options::default() };
+            options.messages.schedule = Schedule::Flooding;
+            options.messages.damping = 0.0;
+            options.messages.tolerance = tolerance;
+            options.messages.iterations = iterations;
+            let Some(engine) = engine(&model, &options) else { panic!("{strengths:?}") };
+            let context = format!("{strengths:?}, {iterations} iterations, tolerance {tolerance}");
+            assert!(both_types(&device, &engine, &rows, 50.0, &context));
+        }
+    }
+}
+
 #[test]
 fn blocks_agree() {
     let Some(device) = device() else { return };

@@ -1,0 +1,130 @@
+// Loopy belief propagation: what a thread reads again in every iteration of its nodes and edges, in registers. NODE_ROUNDS
+// and EDGE_ROUNDS are how many a thread has; indices fit 16 bits. A block's rows then leave shared memory only at the end.
+
+#if CACHED || ECHO
+struct NodeCache {
+    // Where the messages of a node begin and how many there are (of its eight).
+    u32 spans[NODE_ROUNDS];
+    REAL own[NODE_ROUNDS][ROWS];
+    // Two exponents each. Those of known labels are cut off, which beliefs in messages are too.
+    u32 exponents[NODE_ROUNDS][(ROWS + 1) / 2];
+};
+
+__device__ __forceinline__ void fill_spans(const Network &n, NodeCache &cache) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        cache.spans[i] = ~0u;
+        if (node < n.nodes) cache.spans[i] = u32(n.slot_base[node >> 3] + (node & 7)) | u32(n.degree[node >> 3]) << 16;
+    }
+}
+
+__device__ __forceinline__ void fill_nodes(const Network &n, const Memory &memory, NodeCache &cache) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        if (node >= n.nodes) continue;
+        Vec own = memory.own[node], exponent = memory.own_exponent[node];
+        u32 packed[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            cache.own[i][r] = own.v[r];
+            packed[r] = u32(max(min(int(exponent.v[r]), 16000), -16000) + 16384);
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r += 2)
+            cache.exponents[i][r / 2] = packed[r] | (r + 1 < ROWS ? packed[(r + 1) % ROWS] << 16 : 0);
+    }
+}
+
+__device__ __forceinline__ void own_odds(const NodeCache &cache, int i, REAL (&mantissa)[ROWS], int (&exponent)[ROWS]) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        mantissa[r] = cache.own[i][r];
+        exponent[r] = int(cache.exponents[i][r / 2] >> (r % 2 * 16) & 0xffff) - 16384;
+    }
+}
+
+__device__ __forceinline__ void split_all(REAL (&mantissa)[ROWS], int (&exponent)[ROWS]) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r], exponent[r]);
+}
+
+// The belief from mantissa and exponent; what changed, where it is watched.
+__device__ __forceinline__ Vec believe(const Memory &memory, int node, const REAL (&mantissa)[ROWS],
+                                       const int (&exponent)[ROWS], Watch *watch) {
+    Vec before, belief;
+    if (watch) before = BELIEF[node];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        belief.v[r] = as_odds(mantissa[r], exponent[r]);
+        if (watch) watch_change(*watch, r, before.v[r], belief.v[r]);
+    }
+    return belief;
+}
+#endif
+
+#if CACHED
+struct EdgeCache {
+    u32 ends[EDGE_ROUNDS], places[EDGE_ROUNDS];
+    REAL t[EDGE_ROUNDS];
+};
+
+__device__ __forceinline__ void fill_edges(const Network &n, EdgeCache &cache) {
+#pragma unroll
+    for (int i = 0; i < EDGE_ROUNDS; i++) {
+        int at = threadIdx.x + i * THREADS;
+        uint4 edge = at < n.edge_count ? n.edges[at] : make_uint4(~0u, ~0u, ~0u, ~0u);
+        cache.ends[i] = edge.x == ~0u ? ~0u : edge.x | edge.y << 16;
+        cache.places[i] = edge.z | edge.w << 16;
+        cache.t[i] = at < n.edge_count ? n.weights[at] : REAL(1);
+    }
+}
+
+__device__ __forceinline__ void visit_cached_nodes(const Network &n, const Memory &memory, const NodeCache &cache, Watch *watch) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        if (cache.spans[i] == ~0u) continue;
+        REAL mantissa[ROWS];
+        int exponent[ROWS];
+        own_odds(cache, i, mantissa, exponent);
+        const Vec *slot = SLOTS + (cache.spans[i] & 0xffff);
+        int degree = cache.spans[i] >> 16;
+        for (; degree >= SAFE; degree -= SAFE, slot += 8 * SAFE) {
+            // Four at a time: that many accesses hide behind each other, and more would not fit the registers.
+#pragma unroll
+            for (int half = 0; half < SAFE; half += 4) {
+                Vec message[4];
+#pragma unroll
+                for (int j = 0; j < 4; j++) message[j] = slot[8 * (half + j)];
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    mantissa[r] *= (message[0].v[r] * message[1].v[r]) * (message[2].v[r] * message[3].v[r]);
+            }
+            split_all(mantissa, exponent);
+        }
+        for (; degree > 0; degree--, slot += 8) {
+            Vec message = *slot;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) mantissa[r] *= message.v[r];
+        }
+        split_all(mantissa, exponent);
+        BELIEF[node] = believe(memory, node, mantissa, exponent, watch);
+    }
+}
+
+__device__ __forceinline__ void visit_cached_edges(const Network &n, const Memory &memory, const EdgeCache &cache, const Course &course) {
+#pragma unroll
+    for (int i = 0; i < EDGE_ROUNDS; i++) {
+        if (cache.ends[i] == ~0u) continue;
+        Vec a = BELIEF[cache.ends[i] & 0xffff], b = BELIEF[cache.ends[i] >> 16];
+        Vec &place_a = SLOTS[cache.places[i] & 0xffff], &place_b = SLOTS[cache.places[i] >> 16];
+        Vec to_a = place_a, to_b = place_b;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) mild_messages(course, cache.t[i], a.v[r], b.v[r], to_a.v[r], to_b.v[r]);
+        place_a = to_a;
+        place_b = to_b;
+    }
+}
+#endif

@@ -1,0 +1,138 @@
+// Loopy belief propagation, undamped and symmetric: a node answers each message in the place where it found it.
+//
+//   rho' = (t rho + B) / (rho + t B)        rho the message from the other end, B the node's belief, t the pair's strength
+//
+// The new message needs nothing but the belief of its sender and the message the other way, so no two nodes ever want the
+// same place: in every other iteration a node finds its messages in its own places, and leaves the answers there; in the
+// next it finds them where the other ends had left theirs. One barrier an iteration, no second copy of the messages, and
+// of shared memory two reads and a write a message: one read of the last four, which stay in registers in between.
+//
+// The last iteration reads from elsewhere, so that a node's own places hold what it is told in the end, as after other
+// iterations. All begins with ones, so that it does not matter which kind is first.
+
+#if ECHO
+// An entry: the place of the other end's copy (14 bits) and which strength the pair has (2 bits). KINDS there are.
+#define PLACE 0x3fffu
+
+// Where the entries of a node begin: four messages each, eight nodes side by side.
+struct Partners {
+    u32 starts[NODE_ROUNDS];
+};
+
+// Also how many messages a node has itself, in place of how many its eight have.
+__device__ __forceinline__ void fill_partners(const Network &n, NodeCache &nodes, Partners &cache) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        int node = threadIdx.x + i * THREADS;
+        cache.starts[i] = 0;
+        if (node >= n.nodes) continue;
+        int2 reach = n.reach[node];
+        cache.starts[i] = reach.x;
+        nodes.spans[i] = (nodes.spans[i] & 0xffff) | u32(reach.y) << 16;
+    }
+}
+
+__device__ __forceinline__ u32 entry_of(uint2 entries, int j) {
+    u32 two = j < 2 ? entries.x : entries.y;
+    return j % 2 ? two >> 16 : two;
+}
+
+__device__ __forceinline__ REAL strength_of(const REAL (&strengths)[4], u32 entry) {
+    REAL t = strengths[0];
+    if (KINDS > 1) t = entry & 0x4000u ? strengths[1] : t;
+    if (KINDS > 2) {
+        REAL other = entry & 0x4000u ? strengths[3] : strengths[2];
+        t = entry & 0x8000u ? other : t;
+    }
+    return t;
+}
+
+// Four messages, or what is left: their places and what they say.
+struct Four {
+    Vec message[4];
+    u32 place[4];
+};
+
+template <bool ELSEWHERE>
+__device__ __forceinline__ void find(const Memory &memory, const Network &n, Four &four, uint2 entries, u32 first, int count) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        four.place[j] = ELSEWHERE ? entry_of(entries, j) & PLACE : first + 8 * j;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) four.message[j].v[r] = 1;
+        if (j < count) four.message[j] = SLOTS[four.place[j]];
+    }
+}
+
+__device__ __forceinline__ void gather(const Four &four, REAL (&mantissa)[ROWS]) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        mantissa[r] *= (four.message[0].v[r] * four.message[1].v[r]) * (four.message[2].v[r] * four.message[3].v[r]);
+}
+
+__device__ __forceinline__ void answer(const Memory &memory, const Network &n, const Four &four, uint2 entries, int count,
+                                       const Vec &belief, const REAL (&strengths)[4]) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        // Half of the labels have no more than two.
+        if (j == 2 && count <= 2) break;
+        REAL t = strength_of(strengths, entry_of(entries, j));
+        Vec said;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            REAL heard = four.message[j].v[r];
+            said.v[r] = (t * heard + belief.v[r]) * quick_inverse(heard + t * belief.v[r]);
+        }
+        if (j < count) SLOTS[four.place[j]] = said;
+    }
+}
+
+// An iteration of a node. Its belief is written down where it is to be compared with the next.
+template <bool ELSEWHERE>
+__device__ __forceinline__ void echo_node(const Network &n, const Memory &memory, const NodeCache &nodes, const Partners &cache,
+                                          const REAL (&strengths)[4], int i, bool keep, Watch *watch) {
+    int node = threadIdx.x + i * THREADS, count = nodes.spans[i] >> 16;
+    u32 first = nodes.spans[i] & 0xffff;
+    // Fours before the last.
+    int full = max(count - 1, 0) / 4;
+    const uint2 *partners = n.partners + cache.starts[i];
+    REAL mantissa[ROWS];
+    int exponent[ROWS];
+    own_odds(nodes, i, mantissa, exponent);
+    Four four;
+    // Entries are read before they are needed.
+    uint2 entries = partners[0];
+#pragma unroll 1
+    for (int at = 0; at < full; at++) {
+        find<ELSEWHERE>(memory, n, four, entries, first + 32 * at, 4);
+        entries = partners[8 * (at + 1)];
+        gather(four, mantissa);
+        if (at & 1) split_all(mantissa, exponent);
+    }
+    find<ELSEWHERE>(memory, n, four, entries, first + 32 * full, count - 4 * full);
+    gather(four, mantissa);
+    split_all(mantissa, exponent);
+    Vec belief = believe(memory, node, mantissa, exponent, watch);
+    if (keep) BELIEF[node] = belief;
+    answer(memory, n, four, entries, count - 4 * full, belief, strengths);
+    entries = partners[0];
+#pragma unroll 1
+    for (int at = 0; at < full; at++) {
+        find<ELSEWHERE>(memory, n, four, entries, first + 32 * at, 4);
+        uint2 now = entries;
+        entries = partners[8 * (at + 1)];
+        answer(memory, n, four, now, 4, belief, strengths);
+    }
+}
+
+// An iteration of the nodes of a thread.
+__device__ __forceinline__ void echo(const Network &n, const Memory &memory, const NodeCache &nodes, const Partners &cache,
+                                     const REAL (&strengths)[4], bool elsewhere, bool keep, Watch *watch) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        if (nodes.spans[i] == ~0u) continue;
+        if (elsewhere) echo_node<true>(n, memory, nodes, cache, strengths, i, keep, watch);
+        else echo_node<false>(n, memory, nodes, cache, strengths, i, keep, watch);
+    }
+}
+#endif
