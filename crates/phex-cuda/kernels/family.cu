@@ -8,7 +8,8 @@
 // second-level cache). The lanes of a warp that few rows leave over, in GROUPS of BLOCK_ROWS lanes, have other labels of the
 // same level: a round of a warp is GROUPS labels of about the same size, or one large family alone.
 // A label has one place for its messages. The way down overwrites them: a child's message from below by the one from above,
-// its weight (or a leaf's message) by its marginal. The cells of a family are not kept from the way up but made again, which
+// its weight (or a leaf's message) by its marginal. Leaves of a one-of group that were folded into a child or into their parent
+// have a number each, which is summed up before the way up and shared out after the way down. The cells of a family are not kept from the way up but made again, which
 // is cheaper than to write and read them. Cost a row: O(sum of k^2) over families of k, and O(labels) numbers.
 
 #define LANES 32
@@ -54,10 +55,11 @@ struct __align__(16) Unit {
 };
 
 // `kind`: 0 plain, 1 one open group, 2 by the list of moves. Cells are counted from the unit's first.
-// `value`: where the child's marginal goes; its weights lie there if it has children, which `parent` tells.
+// `value`: where the child's marginal goes; its weights lie there if it has children, which `parent` tells. `folded`: it has
+// leaves, which have no steps.
 struct __align__(16) Step {
     int value, message, parent, child_layers, input, input_width, input_layers, output, width, layers, kind, moves_from,
-        moves_to, fall, unused[2];
+        moves_to, fall, folded, unused;
 };
 
 // A record of a table, read at once into registers. Tables never change, which the compiler cannot know: through a
@@ -94,7 +96,7 @@ struct Forest {
     const Unit *units;
     const Step *steps;
     // Of each step: where the child's messages are, with OPEN where they have two layers; and where its own weights
-    // are if it has children, else -1.
+    // are if it has children, else -1, or FOLDED.
     const int2 *children;
     const uchar4 *moves;
     const REAL *weights;
@@ -115,9 +117,13 @@ struct Forest {
     const unsigned short *awaited;
     // Where each warp's part of shared memory starts, and its length, in lines of 32 numbers.
     const int2 *regions;
-    int labels, groups, chunk_count, messages, totals, scales, root;
+    // Sets of leaves of a one-of group that were folded: the messages of what they were folded into; the weight of their edge
+    // below a parent that is off if that is their parent, else -1; their members, and where those have their numbers.
+    const int4 *sets;
+    const int *members;
+    int labels, groups, chunk_count, set_count, messages, totals, scales, root;
     // Numbers a lane of a warp's own region in global memory.
-    int wide_region;
+    int wide_region, unused;
     // Numbers of scratch a block.
     u64 block_numbers;
     double constant;
@@ -143,8 +149,9 @@ struct Memory {
 // In an entry of a round: no parent, the round has one parent alone.
 #define NONE 0x0fffffff
 #define ALONE 0x10000000
-// In a child's entry: two layers.
+// In a child's entry: two layers; a parent that was folded.
 #define OPEN 0x40000000
+#define FOLDED -2
 
 #define AT(array, index) (array)[(index) * BLOCK_ROWS]
 // Cells of a unit: STRIDE is known to the compiler, or 0.

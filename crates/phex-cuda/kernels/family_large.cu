@@ -232,7 +232,7 @@ __device__ __forceinline__ void outside_large(const Forest &f, const Memory &mem
         REAL high = on_0 * e.a1 + on_1 * e.b1, total = off_0 * e.a0 + off_1 * e.b0 + high;
         REAL marginal = marginal_of(high, total, row);
         if (L == 1) give_plain(memory, u.first_message + 2 * j, entry.y, off_0, on_0, marginal);
-        else give_dual(memory, entry, off_0, off_1, on_0, on_1, marginal);
+        else give_dual(memory, entry, off_0, off_1, on_0, on_1, marginal, off_1 * e.b0 + on_1 * e.b1);
     }
     // The next family takes the same memory.
     __syncwarp();

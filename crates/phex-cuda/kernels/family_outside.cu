@@ -60,10 +60,12 @@ __device__ __forceinline__ void give_plain(const Memory &memory, int message, in
     AT(memory.numbers, value) = marginal;
 }
 
+// `with`: the probability that a label of the open group is on below the child, or is the child.
 __device__ __forceinline__ void give_dual(const Memory &memory, int2 child, REAL off_0, REAL off_1, REAL on_0, REAL on_1,
-                                          REAL marginal) {
+                                          REAL marginal, REAL with) {
     bool open = child.x & OPEN;
     int message = child.x & ~OPEN;
+    if (child.y == FOLDED) AT(memory.numbers, message + 1) = with;
     if (child.y >= 0) {
         REAL low = AT(memory.numbers, child.y), high = AT(memory.numbers, child.y + 1);
         AT(memory.numbers, message) = off_0 * low;
@@ -164,7 +166,7 @@ __device__ __forceinline__ void backward_dual(const Forest &f, const Memory &mem
         on_0 *= scale;
         on_1 *= scale;
         REAL high = on_0 * e.a1 + on_1 * e.b1, total = off_0 * e.a0 + off_1 * e.b0 + high;
-        give_dual(memory, child, off_0, off_1, on_0, on_1, marginal_of(high, total, row));
+        give_dual(memory, child, off_0, off_1, on_0, on_1, marginal_of(high, total, row), off_1 * e.b0 + on_1 * e.b1);
         before -= 2 * j * SPAN;
         child = next_child;
         e = next;
@@ -265,6 +267,16 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
             }
         }
         REAL off = 0, on = 0;
+#if MAX_LAYERS > 1
+        if (s.folded) {
+            REAL with = received[1] * AT(message, 1) + received[3] * AT(message, 3);
+            // The check below reads what this would overwrite.
+            AT(memory.numbers, s.value) = marginal_of(received[2] * AT(message, 2) + received[3] * AT(message, 3),
+                                                      received[0] * AT(message, 0) + received[2] * AT(message, 2) + with, row);
+            AT(memory.numbers, s.message + 1) = with;
+            continue;
+        }
+#endif
         REAL low = s.parent ? AT(memory.numbers, s.value) : REAL(0), high = s.parent ? AT(memory.numbers, s.value + 1) : REAL(0);
 #pragma unroll
         for (int i = 0; i < 2 * MAX_LAYERS; i++) {

@@ -5,9 +5,11 @@
 // that lanes meet different banks.
 #define TILE 32
 #define TURNED (BLOCK_ROWS + 1)
-// Of a label's second slot: it is in a one-of group. Of its first: no group lets it be off.
+// Of a label's second slot: it is in a one-of group. Of its first: no group lets it be off; it is a leaf that was folded, and
+// this is where the messages of its set are.
 #define GROUPED 0x40000000
 #define NEVER_OFF 0x40000000
+#define MEMBER 0x20000000
 
 struct Loaded {
     int bad, suspect;
@@ -55,8 +57,12 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const int *row_
         slot.x &= ~NEVER_OFF;
         if (slot.y & GROUPED) {
             slot.y &= ~GROUPED;
-            // Evidence is kept in the slot of the weight off until the group is weighed.
             AT(memory.numbers, slot.y) = evidence < 0 ? REAL(-1e30) : theta;
+            if (MAX_LAYERS > 1 && slot.x & MEMBER) {
+                if (evidence > 0) require(memory, slot.x & ~MEMBER, slot.y);
+                continue;
+            }
+            // Evidence is kept in the slot of the weight off until the group is weighed.
             AT(memory.numbers, slot.x) = evidence > 0 || never_off ? REAL(0) : REAL(1);
             continue;
         }
@@ -122,7 +128,9 @@ __device__ void place_chunk(const Forest &f, const Memory &memory, int chunk) {
 // Marginals from lanes to rows.
 __device__ void store_tile(const Forest &f, const Memory &memory, const Rows &rows, const int *row_of,
                            const int *status, int tile, int lane, REAL *near) {
-    int label = tile * TILE + lane, own = label < f.labels ? __ldg(f.slots + label).x & ~NEVER_OFF : 0;
+    int label = tile * TILE + lane;
+    int2 slots = label < f.labels ? __ldg(f.slots + label) : make_int2(0, 0);
+    int own = MAX_LAYERS > 1 && slots.x & MEMBER ? slots.y : slots.x & ~NEVER_OFF;
 #pragma unroll 8
     for (int i = group_of_lane(lane); i < TILE; i += GROUPS) {
         int row = row_of_lane(lane), place = __shfl_sync(0xffffffffu, own, i);
@@ -223,6 +231,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             exponents[mine] = suspect[mine] = bad[mine] = 0;
         }
         if (threadIdx.x < MOST_WARPS) progress[threadIdx.x] = 0;
+        for (int set = group; set < SETS; set += groups) clear_set(f, memory, set);
         __syncthreads();
         Loaded loaded = {0, 0};
         for (int tile = warp; tile < tiles; tile += warps)
@@ -245,10 +254,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             for (int at = warp * 128 / sizeof(SCORE); at < f.labels; at += warps * 128 / sizeof(SCORE)) prefetch(scores + at);
         }
         Row row = {0, loaded.suspect};
+        if (SETS) {
+            for (int set = group; set < SETS; set += groups) sum_set(f, memory, set, row);
+            __syncthreads();
+        }
         const int *starts = f.starts + 2 * warp;
         visit<true>(f, memory, __ldg(starts), __ldg(starts + 1), progress, row);
         visit<false>(f, memory, __ldg(starts + 1), __ldg(starts + 2), progress, row);
         __syncthreads();
+        for (int set = group; set < SETS; set += groups) share_set(f, memory, set);
         atomicAdd(&exponents[mine], row.exponents);
         atomicOr(&suspect[mine], row.suspect);
         __syncthreads();

@@ -154,7 +154,8 @@ __device__ __forceinline__ void outside_simple(const Forest &f, const Memory &me
         }
         REAL marginal = marginal_of(high_share, low_share + high_share, row);
         if (L == 1) give_plain(memory, p.first_message + 2 * j, c.entry[j].y, off[0], on[0], marginal);
-        else give_dual(memory, c.entry[j], off[0], off[L - 1], on[0], on[L - 1], marginal);
+        else give_dual(memory, c.entry[j], off[0], off[L - 1], on[0], on[L - 1], marginal,
+                       off[L - 1] * c.off[j][L - 1] + on[L - 1] * c.on[j][L - 1]);
     }
 }
 

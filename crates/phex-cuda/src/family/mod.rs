@@ -3,6 +3,7 @@
 //! Single precision first; rows whose numbers leave its range are listed on the device and done again in
 //! doubles, in the same order of the stream and without a word from the host.
 
+mod fold;
 mod rounds;
 mod schedule;
 mod shapes;
@@ -17,21 +18,23 @@ use crate::buffer::{Buffer, Tables};
 use crate::device::{Device, Stream};
 use crate::program::{Arguments, Function, Shape, Source};
 use crate::rows::{Precision, RawRows};
+use fold::fold;
 use rounds::levels;
 use schedule::{Schedule, Work, schedule};
 pub use shapes::BlockRows;
 use shapes::{FORMS, choose};
 use tables::{
-    Chunk, Parent, Step, Weights, child, most_in_registers, parent, slots, steps, weights,
+    Chunk, Parent, Places, Step, Weights, child, most_in_registers, parent, places, steps, weights,
 };
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     include_str!("../../kernels/common.cu"),
     include_str!("../../kernels/family.cu"),
     include_str!("../../kernels/family_outside.cu"),
     include_str!("../../kernels/family_large.cu"),
     include_str!("../../kernels/family_parent.cu"),
     include_str!("../../kernels/family_simple.cu"),
+    include_str!("../../kernels/family_sets.cu"),
     include_str!("../../kernels/family_rows.cu"),
 ];
 
@@ -94,14 +97,18 @@ struct RawForest {
     starts: u64,
     awaited: u64,
     regions: u64,
+    sets: u64,
+    members: u64,
     labels: i32,
     groups: i32,
     chunk_count: i32,
+    set_count: i32,
     messages: i32,
     totals: i32,
     scales: i32,
     root: i32,
     wide_region: i32,
+    unused: i32,
     block_numbers: u64,
     constant: f64,
 }
@@ -112,7 +119,8 @@ impl Family {
         forest: &Forest<'_>,
         block_rows: BlockRows,
     ) -> Result<Family, Error> {
-        let plan = forest.plan;
+        let folded = fold(forest);
+        let (plan, is_folded) = (&folded.plan, folded.parents());
         let unsupported = |why: String| Error::Unsupported { method: Method::Family, why };
         let layers = plan.nodes.iter().map(|node| node.layers);
         let layers = layers.chain(plan.units.iter().map(|u| u.most_layers.max(u.product_layers)));
@@ -121,15 +129,17 @@ impl Family {
             return Err(unsupported(format!("its one-of groups need {layers} layers of messages")));
         }
         let mut tables = Tables::default();
-        let single = weights(&mut tables, forest, Precision::Single, |value| value as f32);
-        let double =
-            weights(&mut tables, forest, Precision::Double, |value| value).ok_or_else(|| {
+        let single =
+            weights(&mut tables, (plan, forest.bias), Precision::Single, |value| value as f32);
+        let double = weights(&mut tables, (plan, forest.bias), Precision::Double, |value| value)
+            .ok_or_else(|| {
                 unsupported(String::from("an edge costs more than 600, and is not hard"))
             })?;
         let parents: Vec<Parent> = plan.parents.iter().map(|&at| parent(plan, at)).collect();
-        let steps: Vec<Step> = plan.units.iter().flat_map(|unit| steps(plan, unit)).collect();
+        let steps: Vec<Step> =
+            plan.units.iter().flat_map(|unit| steps(plan, &is_folded, unit)).collect();
         let moves: Vec<[u8; 4]> = plan.moves.iter().map(|m| [m.a, m.b, m.to, 0]).collect();
-        let (slots, messages) = slots(plan);
+        let Places { slots, messages, sets, members } = places(&folded);
         let mut grouped = vec![0i32; forest.bias.len()];
         forest.shifted.iter().flatten().for_each(|&label| grouped[label] = 1);
         let (mut group_places, mut chunks) = (Vec::<i32>::new(), Vec::<Chunk>::new());
@@ -156,13 +166,16 @@ impl Family {
         let double_schedule = double_schedule.ok_or_else(|| {
             unsupported(String::from("a block of the GPU has too little shared memory"))
         })?;
-        let children: Vec<[i32; 2]> = plan.steps.iter().map(|step| child(plan, step)).collect();
+        let children: Vec<[i32; 2]> =
+            plan.steps.iter().map(|step| child(plan, &is_folded, step)).collect();
         let (parents, steps) = (tables.add(&parents), tables.add(&steps));
         let children = tables.add(&children);
         let (moves, slots) = (tables.add(&moves), tables.add(&slots));
         let [grouped, group_places, group_chunks] =
             [&grouped, &group_places, &group_chunks].map(|table| tables.add(table));
         let chunks = tables.add(&chunks);
+        let set_count = sets.len();
+        let (sets, members) = (tables.add(&sets), tables.add(&members));
         let tables = tables.upload(device)?;
         let root = plan.nodes.last().map_or(0, |node| node.message);
         let raw = RawForest {
@@ -182,14 +195,18 @@ impl Family {
             starts: 0,
             awaited: 0,
             regions: 0,
+            sets: tables.at(sets),
+            members: tables.at(members),
             labels: sizes[0] as i32,
             groups: forest.shifted.len() as i32,
             chunk_count: sizes[1] as i32,
+            set_count: set_count as i32,
             messages: messages as i32,
             totals: 0,
             scales: 0,
             root: root as i32,
             wide_region: 0,
+            unused: 0,
             block_numbers: 0,
             constant: forest.constant,
         };
@@ -378,13 +395,17 @@ mod tests {
     use phex::infer::{Engine, Options};
     use phex::model::Model;
 
-    /// Families of one to twelve children, some below a common root.
+    /// Families of one to twelve children below a common root; the first child of larger ones has a child.
     pub(super) fn forest(one_of: bool) -> Engine {
         let mut builder = GraphBuilder::new();
         for family in 0..40 {
             for child in 0..1 + family % 12 {
                 let (parent, child) = (format!("f{family}"), format!("f{family}c{child}"));
                 builder.hierarchy(&parent, &child, Some(Strength::U(0.5)));
+            }
+            if family % 12 >= 6 {
+                let child = format!("f{family}c0");
+                builder.hierarchy(&child, &format!("{child}c"), Some(Strength::U(0.5)));
             }
             builder.hierarchy("root", &format!("f{family}"), Some(Strength::U(0.5)));
         }

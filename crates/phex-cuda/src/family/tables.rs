@@ -1,7 +1,8 @@
 //! The records of a plan as the kernels read them.
 
-use phex::infer::compiled::{Forest, Kind, Plan};
+use phex::infer::compiled::{Kind, Plan};
 
+use super::fold::Folded;
 use super::units::{Form, cells, form, is_large, needs};
 use crate::buffer::{Offset, Plain, Tables};
 use crate::rows::Precision;
@@ -85,11 +86,11 @@ fn kept(plan: &Plan, real: Precision) -> Kept {
 /// their weights.
 pub(super) fn weights<T: Plain>(
     tables: &mut Tables,
-    forest: &Forest<'_>,
+    (plan, bias): (&Plan, &[f64]),
     real: Precision,
     round: impl Fn(f64) -> T,
 ) -> Option<Weights> {
-    let (plan, limit) = (forest.plan, if real == Precision::Double { 600.0 } else { 80.0 });
+    let limit = if real == Precision::Double { 600.0 } else { 80.0 };
     let kept = kept(plan, real);
     let too_small = |weight: f64| weight.is_finite() && weight < -limit;
     if plan.steps.iter().any(|step| too_small(plan.log_weights[step.fall])) {
@@ -97,7 +98,7 @@ pub(super) fn weights<T: Plain>(
     }
     let value = |&log: &f64| if log.is_finite() { log.max(-limit).exp() } else { log.exp() };
     let values: Vec<T> = plan.log_weights.iter().map(|log| round(value(log))).collect();
-    let bias: Vec<T> = forest.bias.iter().map(|&bias| round(bias)).collect();
+    let bias: Vec<T> = bias.iter().map(|&bias| round(bias)).collect();
     let first = |from: usize, width: usize| {
         let found = plan.log_weights[from..=from + width].iter().position(|&log| too_small(log));
         found.map_or(i32::MAX, |at| at as i32)
@@ -203,37 +204,78 @@ fn value_place(node: &phex::infer::compiled::Node) -> usize {
 /// In a label's first slot: no group lets it be off.
 const NEVER_OFF: usize = 1 << 30;
 
-/// Where the weights of each label off and on go, and how many numbers a row has with those places. A state that no group
-/// allows has no place in the plan. The marginal will take that of the weight off, so it has one all the same, which must be 0;
-/// and a label of a group is weighed in that of the weight on, so it has one of its own.
-pub(super) fn slots(plan: &Plan) -> (Vec<[i32; 2]>, usize) {
-    let (mut all, mut messages) = (vec![[0; 2]; plan.slots.len()], plan.messages);
+/// In a label's first slot, which is then where the messages are of the set that it is in: a leaf of a folded set.
+const MEMBER: usize = 1 << 29;
+
+/// Where the numbers of labels lie.
+pub(super) struct Places {
+    /// The weights of each label off and on. The marginal will take the place of the first; of a member that of the second.
+    pub(super) slots: Vec<[i32; 2]>,
+    /// How many numbers a row has with those places.
+    pub(super) messages: usize,
+    /// Of each set: its messages, the weight of the edge below a parent that is off or -1, and its members from and to.
+    pub(super) sets: Vec<[i32; 4]>,
+    /// Where the weights on of members are.
+    pub(super) members: Vec<i32>,
+}
+
+/// A state that no group allows has no place in the plan. The marginal will take that of the weight off, so it has one all the
+/// same, which must be 0; and a label of a group is weighed in that of the weight on, so it has one of its own.
+pub(super) fn places(folded: &Folded) -> Places {
+    let plan = &folded.plan;
+    let (mut slots, mut messages) = (vec![[0; 2]; plan.slots.len()], plan.messages);
+    let mut is_member = vec![false; plan.slots.len()];
+    let (mut sets, mut members) = (Vec::new(), Vec::new());
+    for set in &folded.sets {
+        let (message, from) = (plan.nodes[set.node].message, members.len() as i32);
+        for &label in &set.labels {
+            is_member[label] = true;
+            slots[label] = [(message | MEMBER) as i32, messages as i32];
+            members.push(messages as i32);
+            messages += 1;
+        }
+        let fall = set.fall.map_or(-1, |fall| fall as i32);
+        sets.push([message as i32, fall, from, members.len() as i32]);
+    }
     for node in &plan.nodes {
-        let Some(label) = node.label else { continue };
+        let Some(label) = node.label.filter(|&label| !is_member[label]) else { continue };
         let [off, mut on] = plan.slots[label];
         if on == 0 {
             on = messages;
             messages += 1;
         }
         let flag = if off == 0 { NEVER_OFF } else { 0 };
-        all[label] = [(value_place(node) | flag) as i32, on as i32];
+        slots[label] = [(value_place(node) | flag) as i32, on as i32];
     }
-    (all, messages)
+    Places { slots, messages, sets, members }
 }
 
 /// In a child's entry: its messages have two layers.
 const OPEN: usize = 1 << 30;
 
-/// The child of a step as units of one stream read it.
-pub(super) fn child(plan: &Plan, step: &phex::infer::compiled::Step) -> [i32; 2] {
+/// The child of a step as units of one stream read it, where it has no weights of its own: a leaf, or a parent that was
+/// folded.
+const LEAF: i32 = -1;
+const FOLDED: i32 = -2;
+
+pub(super) fn child(
+    plan: &Plan,
+    is_folded: &[bool],
+    step: &phex::infer::compiled::Step,
+) -> [i32; 2] {
     let node = &plan.nodes[step.node];
     let layers = if node.layers == 2 { OPEN } else { 0 };
-    let weight = if node.units.is_empty() { -1 } else { node.weight as i32 };
+    let weight = match node.units.is_empty() {
+        _ if is_folded[step.node] => FOLDED,
+        true => LEAF,
+        false => node.weight as i32,
+    };
     [(node.message | layers) as i32, weight]
 }
 
 pub(super) fn steps<'a>(
     plan: &'a Plan,
+    is_folded: &'a [bool],
     unit: &'a phex::infer::compiled::Unit,
 ) -> impl Iterator<Item = Step> + 'a {
     let int = |value: usize| value as i32;
@@ -259,7 +301,7 @@ pub(super) fn steps<'a>(
             int(step.moves.start),
             int(step.moves.end),
             int(step.fall),
-            0,
+            i32::from(is_folded[step.node]),
             0,
         ]
     })

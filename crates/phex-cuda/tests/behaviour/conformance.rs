@@ -323,7 +323,16 @@ fn narrow_blocks_take_families_of_any_size() {
             let parent = format!("f{family}");
             builder.hierarchy("root", &parent, Some(Strength::U(0.5)));
             for child in 0..[1, 2, 3, 5, 6, 7, 8, 9, 12, 17, 24, 30, 41, 60][family] {
-                builder.hierarchy(&parent, &format!("{parent}c{child}"), Some(Strength::U(0.5)));
+                let child_name = format!("{parent}c{child}");
+                builder.hierarchy(&parent, &child_name, Some(Strength::U(0.5)));
+                // Leaves of the group are folded; these are not.
+                if child % 5 < 4 {
+                    builder.hierarchy(
+                        &child_name,
+                        &format!("{child_name}g"),
+                        Some(Strength::U(0.5)),
+                    );
+                }
             }
         }
         builder.exclusion_rule(ExclusionRule::Siblings, Some(Strength::U(0.3)));
@@ -338,6 +347,45 @@ fn narrow_blocks_take_families_of_any_size() {
             [BlockRows::Global, BlockRows::Fixed(2), BlockRows::Fixed(8), BlockRows::Fixed(32)]
         {
             let context = format!("one-of {one_of}, {blocks:?}");
+            assert!(both_types_in(&device, &engine, &rows, 1.0, blocks, &context));
+        }
+    }
+}
+
+/// Leaves of a one-of group, alone below their parents and beside other children, with what is known of them: one is on, none
+/// can be off, some are off, a parent is off.
+#[test]
+fn leaves_of_a_group_take_evidence() {
+    let Some(device) = device() else { return };
+    let strengths = [Some(Strength::U(0.4)), None];
+    for (seed, strength) in strengths.into_iter().enumerate() {
+        let mut builder = GraphBuilder::new();
+        for (parent, child) in [(0, 1), (0, 2), (0, 3), (1, 4), (1, 5), (2, 6), (3, 7), (3, 8)] {
+            builder.hierarchy(&format!("n{parent}"), &format!("n{child}"), strength);
+        }
+        for (parent, leaves) in [(0, 1), (1, 3), (4, 4), (5, 1), (6, 2), (7, 1), (8, 7)] {
+            for leaf in 0..leaves {
+                builder.hierarchy(&format!("n{parent}"), &format!("n{parent}l{leaf}"), strength);
+            }
+        }
+        builder.exclusion_rule(ExclusionRule::Siblings, strength);
+        builder.one_of_leaves("leaves");
+        let model = Model::new(&builder.build().unwrap()).unwrap();
+        // More than all blocks of a large GPU take at once: what one row leaves behind must not reach the next.
+        let mut rows = Rows::new(model.len(), 1200, 2.0, seed as u64);
+        let mut random = Random::new(9);
+        for (row, known) in rows.evidence.chunks_mut(model.len()).enumerate() {
+            known.fill(Evidence::Unknown);
+            let mut any =
+                |from: usize| from + (random.next() * (model.len() - from) as f64) as usize;
+            known[any(0)] = [Evidence::On, Evidence::Off][row % 2];
+            known[any(9)] = if row % 3 == 0 { Evidence::On } else { Evidence::Off };
+            known[any(9)] = if row % 9 == 0 { Evidence::On } else { Evidence::Off };
+        }
+        let options = Options { method: Method::Family, ..Options::default() };
+        let engine = engine(&model, &options).unwrap();
+        for blocks in [BlockRows::Global, BlockRows::Fixed(4), BlockRows::Fixed(8)] {
+            let context = format!("{strength:?}, {blocks:?}");
             assert!(both_types_in(&device, &engine, &rows, 1.0, blocks, &context));
         }
     }

@@ -94,7 +94,7 @@ pub struct Step {
 }
 
 /// The flat arrays.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Plan {
     /// Children before parents, the virtual root last.
     pub nodes: Vec<Node>,

@@ -1,0 +1,59 @@
+// Leaves of a one-of group that were folded into one child, or into their parent: see fold.rs.
+//
+//   off 1, on S = sum of w        or, with the parent's own weights:        w0, w0 f S; w1, w1 S
+//
+// Each has a number: its score, then its weight on, then its marginal. Those that are known to be on are counted in the
+// set's second message, and its last says where the number of one is.
+
+// Models without an open group have none, and no code for them.
+#define SETS (MAX_LAYERS > 1 ? f.set_count : 0)
+
+__device__ __forceinline__ void clear_set(const Forest &f, const Memory &memory, int set) {
+    AT(memory.numbers, __ldg(f.sets + set).x + 1) = 0;
+}
+
+// A leaf whose number is at `place` is known to be on.
+__device__ __forceinline__ void require(const Memory &memory, int message, int place) {
+    atomicAdd(&AT(memory.numbers, message + 1), REAL(1));
+    AT(memory.numbers, message + 3) = REAL(place);
+}
+
+// The messages of what the leaves were folded into, from their weights.
+__device__ void sum_set(const Forest &f, const Memory &memory, int index, Row &row) {
+    int4 set = __ldg(f.sets + index);
+    REAL *message = &AT(memory.numbers, set.x), sum = 0, required = AT(message, 1);
+    int only = required == 1 ? int(AT(message, 3)) : -1;
+    for (int i = set.z; i < set.w; i++) {
+        int place = __ldg(f.members + i);
+        REAL &weight = AT(memory.numbers, place);
+        // Beside one that is on the others have no weight, and beside two none has.
+        if (required > 0 && place != only) weight = 0;
+        sum += weight;
+    }
+    REAL none = required > 0 ? REAL(0) : REAL(1);
+    if (set.y < 0) {
+        AT(message, 0) = none;
+        AT(message, 1) = 0;
+        AT(message, 3) = sum;
+        return;
+    }
+    REAL low = AT(message, 0), high = AT(message, 2), fall = __ldg(f.weights + set.y);
+    REAL off = low * fall * sum, on = high * sum;
+    REAL scale = power_of_two(larger(larger(low * none, high * none), larger(off, on)), row.exponents);
+    AT(message, 0) = low * none * scale;
+    AT(message, 1) = off * scale;
+    AT(message, 2) = high * none * scale;
+    AT(message, 3) = on * scale;
+}
+
+// The marginals of the leaves, from that of their set: the child's own, or what a parent was given.
+__device__ void share_set(const Forest &f, const Memory &memory, int index) {
+    int4 set = __ldg(f.sets + index);
+    REAL sum = 0, all = AT(memory.numbers, set.y < 0 ? set.x : set.x + 1);
+    for (int i = set.z; i < set.w; i++) sum += AT(memory.numbers, __ldg(f.members + i));
+    REAL part = sum > 0 ? all / sum : REAL(0);
+    for (int i = set.z; i < set.w; i++) {
+        REAL &place = AT(memory.numbers, __ldg(f.members + i)), p = place * part;
+        place = p > 1 ? REAL(1) : p;
+    }
+}

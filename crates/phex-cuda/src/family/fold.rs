@@ -1,0 +1,207 @@
+//! Leaves of a one-of group, folded into one child or into their parent.
+//!
+//! Of the leaves of one group below one parent at most one is on, and the group weighs them off as 1. So together
+//! they are a child that is on with the sum of their weights on, `S`, and off with 1; and a parent of nothing else
+//! has the messages (off, on; without and with a label of the group)
+//!
+//! ```text
+//! w₀, w₀ f S;  w₁, w₁ S        w its own weights, f the edge's weight below a parent that is off
+//! ```
+//!
+//! and needs no counts at all. A leaf's marginal is its part of `S` times that of the whole set. Cost: O(leaves) a row. Most
+//! parents of a large hierarchy have nothing but leaves.
+
+use phex::infer::compiled::{Forest, Node, Plan, Step, Unit};
+
+use super::units::{Form, form};
+
+/// Leaves that are one child, or their parent.
+#[derive(Debug)]
+pub(super) struct Set {
+    /// The node that stands for them.
+    pub(super) node: usize,
+    /// The weight of an edge below a parent that is off, where that is their parent.
+    pub(super) fall: Option<usize>,
+    pub(super) labels: Vec<usize>,
+}
+
+/// A plan without those leaves.
+#[derive(Debug)]
+pub(super) struct Folded {
+    pub(super) plan: Plan,
+    pub(super) sets: Vec<Set>,
+}
+
+/// Weights below e⁻⁸⁰ are checked row by row, which a folded parent is not.
+const SMALLEST: f64 = -80.0;
+
+struct Folding<'a> {
+    plan: &'a Plan,
+    /// Whether a label's group weighs it off as 1.
+    shifted: Vec<bool>,
+}
+
+impl Folded {
+    /// Which nodes are parents that were folded.
+    pub(super) fn parents(&self) -> Vec<bool> {
+        let mut all = vec![false; self.plan.nodes.len()];
+        self.sets.iter().filter(|set| set.fall.is_some()).for_each(|set| all[set.node] = true);
+        all
+    }
+}
+
+impl Folding<'_> {
+    /// The label of a child that may be folded: a leaf that is off without and on with a label of the group.
+    fn leaf(&self, step: &Step) -> Option<usize> {
+        let node = &self.plan.nodes[step.node];
+        let label = node.label.filter(|&label| self.shifted[label])?;
+        let places = [node.message, node.message + 3];
+        let fits = node.units.is_empty() && node.layers == 2 && self.plan.slots[label] == places;
+        fits.then_some(label)
+    }
+
+    fn leaves(&self, unit: &Unit) -> Vec<usize> {
+        let is_dual = form(self.plan, unit) == Form::Dual;
+        let steps = self.plan.steps[unit.steps.clone()].iter().filter(|_| is_dual);
+        steps.filter_map(|step| self.leaf(step)).collect()
+    }
+
+    /// The leaves that are all the children of a parent, which folds.
+    fn whole(&self, node: &Node) -> Option<Vec<usize>> {
+        let own = node.label.is_some() && node.units.len() == 1 && node.same_layers;
+        let unit = self.plan.units[node.units.clone()].first().filter(|_| own)?;
+        let fall = self.plan.log_weights[unit.falls + 1];
+        let leaves = self.leaves(unit);
+        let fits = leaves.len() == unit.steps.len() && node.layers == 2;
+        (fits && (fall >= SMALLEST || fall == f64::NEG_INFINITY)).then_some(leaves)
+    }
+}
+
+/// Folds what can be.
+pub(super) fn fold(forest: &Forest<'_>) -> Folded {
+    let from = forest.plan;
+    let mut shifted = vec![false; forest.bias.len()];
+    forest.shifted.iter().flatten().for_each(|&label| shifted[label] = true);
+    let folding = Folding { plan: from, shifted };
+    let mut plan =
+        Plan { units: Vec::new(), steps: Vec::new(), parents: Vec::new(), ..from.clone() };
+    let mut sets = Vec::new();
+    for &at in &from.parents {
+        let node = &from.nodes[at];
+        if let Some(labels) = folding.whole(node) {
+            let fall = Some(from.units[node.units.start].falls + 1);
+            sets.push(Set { node: at, fall, labels });
+            plan.nodes[at].units = 0..0;
+            continue;
+        }
+        let first = plan.units.len();
+        for unit in &from.units[node.units.clone()] {
+            let leaves = folding.leaves(unit);
+            let is_set = leaves.len() > 1;
+            let start = plan.steps.len();
+            let mut stands = None;
+            for step in &from.steps[unit.steps.clone()] {
+                if is_set && folding.leaf(step).is_some() {
+                    if stands.is_some() {
+                        continue;
+                    }
+                    stands = Some(step.node);
+                }
+                // Layers are as before: the first of the leaves has opened the group.
+                let input_width = plan.steps.len() - start + 1;
+                let width = input_width + 1;
+                let step = step.clone();
+                plan.steps.push(if is_set { Step { input_width, width, ..step } } else { step });
+            }
+            sets.extend(stands.map(|node| Set { node, fall: None, labels: leaves }));
+            let steps = start..plan.steps.len();
+            let width = if is_set { steps.len() + 1 } else { unit.width };
+            plan.units.push(Unit { steps, width, ..unit.clone() });
+        }
+        plan.nodes[at].units = first..plan.units.len();
+        plan.parents.push(at);
+    }
+    place(&mut plan);
+    for set in sets.iter().filter(|set| set.fall.is_some()) {
+        let Node { label, message, .. } = plan.nodes[set.node];
+        // Off and on without a label of the group, until the leaves are weighed.
+        label.into_iter().for_each(|label| plan.slots[label] = [message, message + 2]);
+    }
+    Folded { plan, sets }
+}
+
+/// Lays out messages and weights again: siblings side by side, and after them the weights of parents.
+fn place(plan: &mut Plan) {
+    let root = plan.nodes.len() - 1;
+    plan.messages = 1;
+    let mut old = vec![0; plan.nodes.len()];
+    for at in plan.steps.iter().map(|step| step.node).chain([root]) {
+        let node = &mut plan.nodes[at];
+        old[at] = node.message;
+        node.message = plan.messages;
+        plan.messages += 2 * node.layers;
+    }
+    for &at in &plan.parents {
+        plan.nodes[at].weight = plan.messages;
+        plan.messages += 2;
+    }
+    for (at, node) in plan.nodes.iter().enumerate() {
+        let Some(label) = node.label else { continue };
+        let slots = &mut plan.slots[label];
+        if !node.units.is_empty() {
+            *slots = [node.weight, node.weight + 1];
+        } else if old[at] > 0 {
+            // A leaf's weights lie among its messages, where its layers say; 0 is no place.
+            let moved = |slot: usize| if slot == 0 { 0 } else { slot - old[at] + node.message };
+            *slots = slots.map(moved);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables::places;
+    use super::super::tests::forest;
+    use super::*;
+    use phex::infer::compiled::Compiled;
+
+    fn folded(one_of: bool) -> (Folded, usize) {
+        let engine = forest(one_of);
+        let Compiled::Family(forest) = engine.compiled() else { panic!("a forest") };
+        (fold(&forest), forest.plan.messages)
+    }
+
+    #[test]
+    fn without_a_group_nothing_folds() {
+        let (folded, messages) = folded(false);
+        assert!(folded.sets.is_empty());
+        assert_eq!(folded.plan.messages, messages);
+    }
+
+    #[test]
+    fn leaves_of_a_group_fold_into_a_child_or_into_their_parent() {
+        let (folded, messages) = folded(true);
+        let plan = &folded.plan;
+        // 40 families; those of seven and more have a child with a leaf of its own, where other leaves are one child.
+        let [whole, beside]: [Vec<&Set>; 2] = [true, false]
+            .map(|whole| folded.sets.iter().filter(|s| s.fall.is_some() == whole).collect());
+        let nested = (0..40).filter(|family| family % 12 >= 6).count();
+        assert_eq!((whole.len(), beside.len()), (40, nested));
+        assert!(beside.iter().all(|set| set.labels.len() > 1));
+        // The labels below the root, of which some have two children; the root, and the one above.
+        assert_eq!(plan.parents.len(), nested + 2);
+        assert_eq!(plan.steps.len(), 40 + 2 * nested + 1);
+        // Every label has a place of its own, and all numbers together are fewer than before.
+        let places = places(&folded);
+        let mut used: Vec<i32> = places.members.clone();
+        let is_member = |label: &usize| folded.sets.iter().any(|set| set.labels.contains(label));
+        let others = (0..plan.slots.len()).filter(|label| !is_member(label));
+        used.extend(others.flat_map(|label| places.slots[label]));
+        let count = used.len();
+        used.sort_unstable();
+        used.dedup();
+        assert_eq!(used.len(), count);
+        assert!(used.iter().all(|&place| (1..places.messages as i32).contains(&place)));
+        assert!(places.messages < messages);
+    }
+}
