@@ -63,11 +63,7 @@ impl Objective {
     }
 
     /// The same on a device, to be asked for this.
-    pub(crate) fn on(
-        self,
-        accelerator: &dyn Accelerator,
-        want: Want,
-    ) -> Result<Objective, Error> {
+    pub(crate) fn on(self, accelerator: &dyn Accelerator, want: Want) -> Result<Objective, Error> {
         match self {
             Objective::Relations { runner, loss } => {
                 let runner = accelerator.bring(runner.engine(), want)?;

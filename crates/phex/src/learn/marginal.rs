@@ -85,7 +85,8 @@ fn add_alone<T: Number>(
             }
             let exact = clamped.log_partition[at] - free.log_partition[seen.row];
             // Samples know no log Z, and bounds and Bethe's are no probabilities.
-            let log = if runner.engine().plan().approximate { seen.probability.ln() } else { exact };
+            let log =
+                if runner.engine().plan().approximate { seen.probability.ln() } else { exact };
             ascent.log_probability[seen.row] += log;
             ascent.add(seen.row, 1.0, answer(&clamped, at), answer(free, seen.row));
         }
