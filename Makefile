@@ -56,6 +56,7 @@ cuda-emulated:
 	crates/phex-cuda/emulator/build.sh target/emulator
 	$(CARGO) test --locked -p phex-cuda --test memory
 	EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cuda --test behaviour
+	EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cli --test behaviour device::
 
 # Licences, sources and bans; installs the tool once, into target/.
 deny: $(DENY)

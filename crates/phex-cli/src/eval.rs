@@ -14,6 +14,7 @@ use phex_train::{Examples, TrainedModel};
 
 use crate::args::EvalCommand;
 use crate::data::{self, LabelSettings};
+use crate::device::Device;
 use crate::infer::use_threads;
 use crate::{Outcome, output, pages, predict};
 
@@ -69,6 +70,7 @@ fn of_model(
     bundle: &Path,
     options: &EvaluationOptions,
 ) -> anyhow::Result<Found> {
+    let device = Device::open(command.device.device)?;
     let bundle = phex_io::read_bundle(bundle)?;
     let model = TrainedModel::from_bundle(&bundle)?;
     let labels = LabelSettings::of(&command.labels, LabelSettings::remembered(&bundle.config))?;
@@ -76,7 +78,7 @@ fn of_model(
     let mut reading = command.data.options(Some(predict::schema(&model)?))?;
     reading.targets = Some(labels.targets(files, &command.labels.label_file)?);
     let data = phex_io::read_dataset(files, &reading, Some(&model.graph))?;
-    let predictor = predict::predictor(&model, &command.engine)?;
+    let predictor = predict::predictor(&model, &command.engine, &device)?;
     let best = predict::best_of(&model, &predictor, Some(&command.decide), &command.engine)?;
     let examples = Examples::new(&data.features, data::targets(&data)?, &model.graph)?;
     let evaluation = predictor.evaluate(&examples, options, best.as_ref())?;

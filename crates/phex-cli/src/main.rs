@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod data;
 mod demo;
+mod device;
 mod eval;
 mod experiment;
 mod graph;

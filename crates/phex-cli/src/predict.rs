@@ -15,10 +15,11 @@ use phex_train::{Predictor, TrainedModel};
 use serde::Serialize;
 
 use crate::args::{EngineArguments, PredictCommand};
+use crate::device::Device;
 use crate::infer::{best_engine, use_threads};
 use crate::{Outcome, data, output, report};
 
-/// Rows that are predicted at a time.
+/// Rows that the processor predicts at a time.
 const PIECE: usize = 1024;
 
 /// What a run did.
@@ -32,6 +33,7 @@ struct Summary<'a> {
     labels: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<&'static str>,
+    device: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'a Decision>,
     /// Rows without a label set.
@@ -43,21 +45,23 @@ struct Summary<'a> {
 pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
     use_threads(command.threads);
+    let device = Device::open(command.device.device)?;
     let files = command.data.files()?;
     let model = TrainedModel::read(&command.bundle)?;
-    let predictor = predictor(&model, &command.engine)?;
+    let predictor = predictor(&model, &command.engine, &device)?;
     let best = best_of(&model, &predictor, command.decide.as_ref(), &command.engine)?;
     crate::interrupt::listen();
     let mut writer = Writer::create(command, &model)?;
     let mut notes = notes(&predictor, best.as_ref());
     let answers = Answers { model: &model, predictor: &predictor, best: best.as_ref() };
     let options = command.data.options(Some(schema(&model)?))?;
+    let piece = device.piece(PIECE, model.graph.len());
     for file in files {
         let data = phex_io::read_dataset(std::slice::from_ref(file), &options, None)?;
         notes.extend(data::unseen(&data));
-        for first in (0..data.rows()).step_by(PIECE) {
+        for first in (0..data.rows()).step_by(piece) {
             crate::interrupt::check()?;
-            let rows = first..(first + PIECE).min(data.rows());
+            let rows = first..(first + piece).min(data.rows());
             writer.write(&answers, command.decide.as_ref(), &data, rows)?;
         }
     }
@@ -69,6 +73,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
         rows: writer.rows,
         labels: model.graph.len(),
         method: predictor.engine().map(|engine| engine.plan().method.name()),
+        device: device.name(),
         decision: command.decide.as_ref(),
         undecided_rows: writer.undecided,
         seconds: start.elapsed().as_secs_f64(),
@@ -91,11 +96,12 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
 pub(crate) fn predictor<'m>(
     model: &'m TrainedModel,
     arguments: &EngineArguments,
+    device: &Device,
 ) -> anyhow::Result<Predictor<'m>> {
     if arguments.method == Method::Anneal {
         bail!("`anneal` finds label sets and not probabilities; leave out --method anneal");
     }
-    Ok(model.predictor(&arguments.options())?)
+    device.predictor(model.predictor(&arguments.options())?)
 }
 
 /// The engine that finds best label sets, where a decision needs one.

@@ -16,6 +16,7 @@ use phex_train::{
 use serde::Serialize;
 
 use crate::args::TuneCommand;
+use crate::device::Device;
 use crate::infer::use_threads;
 use crate::report::{
     Comparison, Measured, MetricColumn, Report, Section, Settings, StrengthCurve, write_whole,
@@ -39,8 +40,17 @@ struct Summary<'a> {
 pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
     use_threads(command.run.threads);
     crate::interrupt::listen();
+    let device = Device::open(command.run.device.device)?;
     let config = config(command)?;
     let model_place = Place::new(&command.out.join("model"))?;
+    let graph = command.graph.given_graph()?;
+    for &setting in &command.grid.0 {
+        // All of them, before the first is trained and before anything is written.
+        let config = with(&config, setting, config.seed);
+        device
+            .check(&config, &graph, &command.engine.options())
+            .with_context(|| format!("strength {setting}"))?;
+    }
     fs::create_dir_all(&command.out)
         .with_context(|| format!("{}: cannot be made", command.out.display()))?;
     model_place.check_report(command.run.report.as_deref())?;
@@ -53,7 +63,6 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
     let results = command.out.join(RESULTS);
     let mut tuning =
         if command.run.restart { Tuning::new(metric) } else { read(&results, metric)? };
-    let graph = command.graph.given_graph()?;
     let sets = Sets::read(&command.set, &graph)?;
     let config = command.settings.warmed_up(config, &sets.training, &graph)?;
     if sets.validation.is_none() && config.validation.fraction == 0.0 {
@@ -62,7 +71,8 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
     let job = |setting: StrengthSetting, seed: u64, about: String| {
         let mut options = command.engine.options();
         options.seed = seed;
-        Job { config: with(&config, setting, seed), graph: &graph, options, sets: &sets, about }
+        let config = with(&config, setting, seed);
+        Job { config, graph: &graph, options, sets: &sets, device: &device, about }
     };
     let inputs = Inputs {
         graph: &command.graph.path,

@@ -63,6 +63,12 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// There is no kernel for what was asked for beside marginals and log Z.
+    #[error("the GPU gives probabilities and log Z, and no {what}; use the processor for those")]
+    Beyond {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// Memory of another size than the rows need.
     #[error("{what}: {given} bytes were given, {needed} are needed")]
     Size {

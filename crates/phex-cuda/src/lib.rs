@@ -3,7 +3,8 @@
 //! [`Device`] opens a GPU, loading the driver and NVRTC only then: a program with this crate builds and runs
 //! where there is neither. [`CudaEngine`] brings a compiled [`phex::infer::Engine`] (`family`, `blocks`,
 //! `star`, `lbp` or `states`) to it. [`CudaEngine::run`] answers rows of the processor; [`CudaEngine::infer`] and its
-//! siblings take addresses and a stream, for rows that are on the device already.
+//! siblings take addresses and a stream, for rows that are on the device already. A [`Device`] is an
+//! [`Accelerator`](phex::infer::Accelerator): training and prediction run there as on the processor.
 //!
 //! ```
 //! use phex::graph::GraphBuilder;
@@ -38,6 +39,7 @@ mod host_gradients;
 mod lbp;
 mod program;
 mod rows;
+mod runner;
 mod star;
 mod states;
 

@@ -2,12 +2,17 @@
 //!
 //! Exact where a row takes at most [`OPERATIONS`]. Beyond that a hierarchy goes through `forests`: its
 //! log Z is convex in the scores, while training through Bethe's (`lbp`, `blocks`) may collapse. A
-//! model is asked through the engine that it was trained through.
+//! model is asked through the engine that it was trained through. Where the engine runs is no part of
+//! that choice: the answers are the same on any device.
 
 use std::sync::Arc;
 
-use phex::infer::{Budget, Engine, Method, Options};
+use phex::graph::RelationGraph;
+use phex::infer::{Accelerator, Budget, Engine, Method, Options, Want};
 use phex::model::Model;
+
+use crate::Error;
+use crate::config::{Config, ObjectiveConfig, StrengthConfig};
 
 /// Operations a row that an exact engine may take in training: about 10 ms.
 const OPERATIONS: f64 = 1e7;
@@ -32,4 +37,38 @@ pub(crate) fn compile(model: Model, options: &Options) -> Result<Engine, phex::E
         forests.messages.iterations = ITERATIONS;
     }
     Engine::compile(Arc::clone(&model), &forests).or_else(|_| Engine::compile(model, options))
+}
+
+impl Config {
+    /// Whether a device takes the engines of all stages, before any of them is trained.
+    ///
+    /// # Errors
+    /// [`Error::NothingToAccelerate`] of baselines; what the device says of an engine that it does not
+    /// take, or of learned strengths; as for [`Trainer::new`](crate::Trainer::new) where no engine
+    /// takes the graph.
+    pub fn check_on(
+        &self,
+        accelerator: &dyn Accelerator,
+        graph: &RelationGraph,
+        options: &Options,
+    ) -> Result<(), Error> {
+        if !matches!(self.objective, ObjectiveConfig::Relations { .. }) {
+            return Err(Error::NothingToAccelerate);
+        }
+        let strengths: Vec<_> = self.stages.iter().map(|stage| stage.strength).collect();
+        for (at, strength) in strengths.iter().enumerate() {
+            // A warm-up has the strength of the stage after it.
+            if !strengths[..at].contains(strength) {
+                let engine = compile(Model::new(&strength.apply(graph)?)?, options)?;
+                accelerator.bring(&engine, self.wanted())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What training asks engines for beside probabilities.
+    pub(crate) fn wanted(&self) -> Want {
+        let expectations = matches!(self.strengths, StrengthConfig::Learned { .. });
+        Want { expectations, ..Want::default() }
+    }
 }

@@ -60,6 +60,11 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// No relations take part, and nothing else runs on a device.
+    #[error(
+        "only inference under relations runs on a device, and this objective is a baseline without; use the processor"
+    )]
+    NothingToAccelerate,
     /// Someone asked to stop.
     #[error("interrupted; the same command goes on where it stopped")]
     Interrupted,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use phex::graph::RelationGraph;
-use phex::infer::Options;
+use phex::infer::{Accelerator, Options, Want};
 use phex_io::{Bundle, FeatureSchema, Features, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +172,16 @@ struct Written {
 }
 
 impl Predictor<'_> {
+    /// The same with its probabilities from a device. Best label sets stay with the processor.
+    ///
+    /// # Errors
+    /// What the device says of an engine that it does not take; [`Error::NothingToAccelerate`] of
+    /// baselines.
+    pub fn on(self, accelerator: &dyn Accelerator) -> Result<Self, Error> {
+        let objective = self.objective.on(accelerator, Want::default())?;
+        Ok(Predictor { objective, ..self })
+    }
+
     /// The probability of each label, of some rows.
     ///
     /// # Errors

@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
-use phex::infer::Options;
+use phex::infer::{Accelerator, Block, Engine, Options, Posterior, Runner, Want};
 use phex::learn::Tie;
+use phex::model::Relation;
 use phex_io::{Features, Target, Targets};
 use phex_train::{
     Checkpoint, ClassWeights, Config, Error, Examples, Flow, HeadConfig, Metric, Norm,
@@ -358,4 +362,121 @@ fn a_warm_up_is_for_rows_of_which_some_leave_leaves_open() {
         listed.push(&values.iter().enumerate().map(target).collect::<Vec<_>>(), false);
     }
     assert_eq!(stages(&listed), 1);
+}
+
+/// The processor as a device: it counts the rows that it answers, and has its limits.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    rows: Arc<AtomicUsize>,
+    hard_only: bool,
+}
+
+#[derive(Debug)]
+struct There {
+    engine: Engine,
+    rows: Arc<AtomicUsize>,
+}
+
+impl Accelerator for Elsewhere {
+    fn bring(&self, engine: &Engine, want: Want) -> Result<Arc<dyn Runner>, phex::Error> {
+        let refuse = |why: &str| Err(phex::Error::Device { source: why.into() });
+        if want.expectations {
+            return refuse("no expectations");
+        }
+        let is_soft = |relation: &Relation| matches!(relation, Relation::Hierarchy { cost, .. } if cost.is_finite());
+        if self.hard_only && engine.model().relations().iter().any(is_soft) {
+            return refuse("no soft relations");
+        }
+        Ok(Arc::new(There { engine: engine.clone(), rows: Arc::clone(&self.rows) }))
+    }
+}
+
+impl Runner for There {
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn run_single(
+        &self,
+        block: &Block<'_, f32>,
+        want: Want,
+    ) -> Result<Posterior<f32>, phex::Error> {
+        self.rows.fetch_add(block.rows(), Ordering::Relaxed);
+        self.engine.run(block, want)
+    }
+
+    fn run_double(
+        &self,
+        block: &Block<'_, f64>,
+        want: Want,
+    ) -> Result<Posterior<f64>, phex::Error> {
+        self.rows.fetch_add(block.rows(), Ordering::Relaxed);
+        self.engine.run(block, want)
+    }
+}
+
+#[test]
+fn a_device_has_a_part_in_the_work_and_none_in_what_the_run_is() {
+    let graph = graph(Strength::U(0.5));
+    let (features, targets) = rows(&graph, 120, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let config = Config { strengths: StrengthConfig::Fixed, ..everything() };
+    let options = Options::default();
+    let new = || Trainer::new(config.clone(), &graph, &options, examples, None).unwrap();
+    let whole = new().run(&mut Silent).unwrap();
+    let device = Elsewhere::default();
+    let counted = Arc::clone(&device.rows);
+    let device: Arc<dyn Accelerator> = Arc::new(device);
+    let there = || new().on(Arc::clone(&device)).unwrap();
+    assert_eq!(new().fingerprint().unwrap(), there().fingerprint().unwrap());
+    // Here and there by turns, a few steps each, through both stages.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let mut turns = 0;
+    let model = loop {
+        let mut trainer = if turns % 2 == 0 { there() } else { new() };
+        if path.exists() {
+            trainer.resume(&Checkpoint::read(&path).unwrap()).unwrap();
+        }
+        let before = counted.load(Ordering::Relaxed);
+        let ended = trainer.run(&mut Interrupting { steps: 5, path: path.clone() });
+        let rows = counted.load(Ordering::Relaxed) - before;
+        assert_eq!(rows > 0, turns % 2 == 0, "turn {turns}: {rows} rows");
+        match ended {
+            Ok(model) => break model,
+            Err(Error::Interrupted) => turns += 1,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(turns >= 4, "{turns}");
+    assert_eq!(whole.head, model.head);
+
+    let before = counted.load(Ordering::Relaxed);
+    let predictor = model.predictor(&options).unwrap();
+    let here = predictor.predict(&features).unwrap();
+    assert_eq!(counted.load(Ordering::Relaxed), before);
+    assert_eq!(here, predictor.on(&*device).unwrap().predict(&features).unwrap());
+    assert_eq!(counted.load(Ordering::Relaxed), before + features.rows);
+}
+
+#[test]
+fn what_a_device_does_not_take_is_said_before_training() {
+    let graph = graph(Strength::U(0.5));
+    let (features, targets) = rows(&graph, 60, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let on = |config: Config, hard_only: bool| {
+        let trainer = Trainer::new(config, &graph, &Options::default(), examples, None).unwrap();
+        let device = Elsewhere { hard_only, ..Elsewhere::default() };
+        trainer.on(Arc::new(device)).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(on(everything(), false).unwrap_err(), "no expectations");
+    // The second stage counts as the first does.
+    let stage = |strength| Stage { strength, ..Stage::default() };
+    let hard = stage(StrengthSetting::All(Strength::Hard));
+    let stages = vec![hard.clone(), stage(StrengthSetting::Given)];
+    assert_eq!(on(Config { stages, ..Config::default() }, true).unwrap_err(), "no soft relations");
+    assert_eq!(on(Config { stages: vec![hard], ..Config::default() }, true), Ok(()));
+    let objective = ObjectiveConfig::Independent;
+    let refused = on(Config { objective, ..Config::default() }, false).unwrap_err();
+    assert!(refused.contains("use the processor"), "{refused}");
 }

@@ -162,6 +162,12 @@ pub enum Error {
         "`consistent` decides from scores, not from marginals; give an engine and a block of scores"
     )]
     NeedsEngine,
+    /// A device that answers in the place of the processor does not take an engine, or failed.
+    #[error(transparent)]
+    Device {
+        /// What the device says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 fn refusals(refused: &[Refusal]) -> String {

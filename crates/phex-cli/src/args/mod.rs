@@ -1,6 +1,7 @@
 //! What was typed.
 
 mod data;
+mod device;
 mod engine;
 mod graph;
 mod numbers;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use data::{DataArguments, LabelArguments, LabelFormat, UnlistedLabels};
+pub(crate) use device::{DeviceArguments, DeviceName};
 pub(crate) use engine::EngineArguments;
 pub(crate) use graph::{
     CheckCommand, ConvertCommand, GraphCommand, GraphFile, GraphInput, PlanCommand, ScoreArguments,
@@ -21,8 +23,7 @@ pub(crate) use graph::{
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
 pub(crate) use rows::{
-    BenchCommand, DeviceArgument, EnginesCommand, InferCommand, MapCommand, RowArguments,
-    TableArguments,
+    BenchCommand, EnginesCommand, InferCommand, MapCommand, RowArguments, TableArguments,
 };
 pub(crate) use settings::{Curriculum, StageEpochs, WarmUp};
 pub(crate) use train::{

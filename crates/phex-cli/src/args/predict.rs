@@ -7,7 +7,7 @@ use phex::decide::{Classes, Decision};
 
 use super::numbers::at_least_one;
 use super::settings::{classes, decision};
-use super::{DataArguments, EngineArguments, LabelArguments};
+use super::{DataArguments, DeviceArguments, EngineArguments, LabelArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct PredictCommand {
@@ -24,6 +24,8 @@ pub(crate) struct PredictCommand {
     /// Number of threads
     #[arg(long, value_name = "N", env = "PHEX_THREADS")]
     pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
     /// Print a summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -67,6 +69,8 @@ pub(crate) struct EvalCommand {
     /// Number of threads
     #[arg(long, value_name = "N", env = "PHEX_THREADS")]
     pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, value_parser};
 
 use super::numbers::{at_least_one, finite};
-use super::{EngineArguments, GraphInput};
+use super::{DeviceArguments, EngineArguments, GraphInput};
 
 /// Rows of scores, and what is known of them.
 #[derive(Debug, Args)]
@@ -56,21 +56,11 @@ pub(crate) struct InferCommand {
     /// Write the standard error of each probability; by gibbs
     #[arg(long, value_name = "FILE")]
     pub(crate) standard_errors: Option<PathBuf>,
-    /// Where engines run; `cuda` takes `family`, `states`, `star`, `blocks` and `lbp --schedule flooding`
-    #[arg(long, value_name = "DEVICE", default_value = "cpu", env = "PHEX_DEVICE")]
-    pub(crate) device: DeviceArgument,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
     // Last, for what follows would come under its headings.
     #[command(flatten)]
     pub(crate) rows: RowArguments,
-}
-
-/// Where engines run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum DeviceArgument {
-    /// The processor
-    Cpu,
-    /// The first NVIDIA GPU
-    Cuda,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use phex_train::{Metric, Norm, Schedule, Start, StrengthSetting};
 
 use super::numbers::{damping, finite, tolerance};
 use super::settings::{Curriculum, Grid, StageEpochs, WarmUp, Widths, schedule, start};
-use super::{DataArguments, EngineArguments, GraphFile, LabelArguments};
+use super::{DataArguments, DeviceArguments, EngineArguments, GraphFile, LabelArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct TrainCommand {
@@ -87,6 +87,8 @@ pub(crate) struct RunArguments {
     /// Number of threads
     #[arg(long, value_name = "N", env = "PHEX_THREADS")]
     pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) device: DeviceArguments,
     /// Print what was done as one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -18,6 +18,7 @@ use phex::infer::Options;
 
 use crate::args::DemoCommand;
 use crate::data::LabelSettings;
+use crate::device::Device;
 use crate::report::write_whole;
 use crate::train::{self, Inputs, Job, Place, Sets, Trained, Wanted};
 use crate::{Outcome, output};
@@ -112,7 +113,8 @@ fn write(results: &Results<'_>, folder: &Path, place: &Place) -> anyhow::Result<
     };
     let config = run.model.config.clone();
     let options = Options { seed: config.seed, ..Options::default() };
-    let job = Job { config, graph: &world.graph, options, sets: &sets, about: String::new() };
+    let (device, about) = (&Device::PROCESSOR, String::new());
+    let job = Job { config, graph: &world.graph, options, sets: &sets, device, about };
     let (evaluation, validation_rows) = job.evaluate(&run.model, &[])?;
     let trained = Trained {
         model: run.model.clone(),

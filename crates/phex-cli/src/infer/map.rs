@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::source::{Source, use_threads};
-use super::{Summary, answer, block, piece, progress};
+use super::{Summary, block, piece, progress};
 use crate::args::{EngineArguments, MapCommand};
 use crate::{Outcome, output};
 
@@ -73,7 +73,7 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
             let (sets, status) = anneal(&engine, &rows, command.top)?;
             (sets, status, None)
         } else {
-            let posterior = answer(&engine, &scores, evidence.as_deref(), Want::default())?;
+            let posterior = engine.run(&rows, Want::default())?;
             let sets = best(&engine, &rows, command.top, &posterior.status)?;
             (sets, posterior.status, Some(posterior.log_partition))
         };

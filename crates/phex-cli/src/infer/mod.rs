@@ -1,6 +1,5 @@
 //! `phex infer` and `phex map`: rows of scores through an engine, a piece at a time.
 
-mod device;
 mod diagnosis;
 mod map;
 mod plan;
@@ -12,13 +11,13 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use phex::infer::{Block, Engine, Evidence, Method, Number, Posterior, Scalar, Want};
+use phex::infer::{Block, Engine, Evidence, Method, Posterior, Scalar, Want};
 use phex_io::{Rows, TableWriter, Values};
 
 use crate::args::InferCommand;
+use crate::device::Device;
 use crate::{Outcome, output};
 
-use device::Runner;
 use diagnosis::DiagnosisWriter;
 pub(crate) use map::{best_engine, run as map};
 pub(crate) use plan::run as plan;
@@ -34,6 +33,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
     different_files(command)?;
     use_threads(command.rows.threads);
+    let device = Device::open(command.device.device)?;
     let model = command.rows.input.model()?;
     let engine = Engine::compile(model, &command.rows.engine.options())
         .with_context(|| command.rows.input.path.display().to_string())?;
@@ -44,10 +44,16 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     if command.standard_errors.is_some() && method != Method::Gibbs {
         bail!("`{method}` does not sample, so it has no standard errors; --method gibbs has");
     }
-    let runner = Runner::of(command, &engine)?;
+    let want = Want {
+        standard_errors: command.standard_errors.is_some(),
+        bounds: command.bounds,
+        ..Want::default()
+    };
+    let runner = device.engine(&engine, want)?;
     let mut source = Source::of(&command.rows, engine.model().names())?;
     let mut writers = Writers::create(command, &engine, &source)?;
     let mut summary = Summary::of(engine.plan().clone());
+    summary.device = Some(device.name());
     if engine.plan().approximate && command.rows.engine.method == Method::Auto {
         summary.note(format!(
             "no exact engine takes the model within the budget: `{method}` answers approximately; \
@@ -55,18 +61,18 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
         ));
     }
     let bar = progress(source.total());
-    while let Some((rows, evidence)) = source.next(runner.piece(engine.model().len()))? {
+    let labels = engine.model().len();
+    let piece = device.piece(piece(labels), labels);
+    while let Some((rows, evidence)) = source.next(piece)? {
         let count = rows.count;
         match &rows.values {
             Values::F32(scores) => {
-                let posterior =
-                    runner.answer(&engine, scores, evidence.as_deref(), writers.want)?;
+                let posterior = runner.run(&block(labels, scores, evidence.as_deref()), want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, Values::F32, rows)?;
             }
             Values::F64(scores) => {
-                let posterior =
-                    runner.answer(&engine, scores, evidence.as_deref(), writers.want)?;
+                let posterior = runner.run(&block(labels, scores, evidence.as_deref()), want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, Values::F64, rows)?;
             }
@@ -118,7 +124,6 @@ struct Writers {
     marginals: TableWriter,
     standard_errors: Option<TableWriter>,
     diagnosis: Option<DiagnosisWriter>,
-    want: Want,
 }
 
 impl Writers {
@@ -131,11 +136,6 @@ impl Writers {
             marginals: table(&command.out)?,
             standard_errors: command.standard_errors.as_deref().map(table).transpose()?,
             diagnosis: command.diagnosis.as_deref().map(DiagnosisWriter::create).transpose()?,
-            want: Want {
-                standard_errors: command.standard_errors.is_some(),
-                bounds: command.bounds,
-                ..Want::default()
-            },
         })
     }
 
@@ -181,15 +181,6 @@ pub(crate) fn block<'a, T: Scalar>(
         Some(evidence) => block.with_evidence(evidence),
         None => block,
     }
-}
-
-fn answer<T: Number>(
-    engine: &Engine,
-    scores: &[T],
-    evidence: Option<&[Evidence]>,
-    want: Want,
-) -> anyhow::Result<Posterior<T>> {
-    Ok(engine.run(&block(engine.model().len(), scores, evidence), want)?)
 }
 
 /// A bar on standard error, where a person can see it.

@@ -20,6 +20,9 @@ pub(super) struct Summary {
     method: &'static str,
     exact: bool,
     approximate: bool,
+    /// Where rows were answered, by commands that have a choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) device: Option<String>,
     pub(super) rows: u64,
     seconds: f64,
     /// The largest certified error of a marginal; 0 when every row is exact, none when they are
@@ -48,6 +51,7 @@ impl Summary {
             method: plan.method.name(),
             exact: plan.exact,
             approximate: plan.approximate,
+            device: None,
             rows: 0,
             seconds: 0.0,
             certified_error: (!plan.approximate).then_some(0.0),

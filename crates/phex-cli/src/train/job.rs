@@ -13,6 +13,7 @@ use phex_train::{Checkpoint, Config, Error, Examples, Metric, TrainedModel, Trai
 use super::watch::Watch;
 use crate::args::{RunArguments, TrainingSet};
 use crate::data::{LabelSettings, targets};
+use crate::device::Device;
 
 /// The data of a run.
 pub(crate) struct Sets {
@@ -53,6 +54,7 @@ pub(crate) struct Job<'a> {
     pub(crate) graph: &'a RelationGraph,
     pub(crate) options: Options,
     pub(crate) sets: &'a Sets,
+    pub(crate) device: &'a Device,
     /// What the run is called in what is said while it runs.
     pub(crate) about: String,
 }
@@ -79,7 +81,8 @@ impl Job<'_> {
         let validation =
             self.sets.validation.as_ref().map(|data| self.examples(data)).transpose()?;
         let config = self.config.clone();
-        Ok(Trainer::new(config, self.graph, &self.options, training, validation)?)
+        let trainer = Trainer::new(config, self.graph, &self.options, training, validation)?;
+        self.device.trainer(trainer)
     }
 
     /// Trains to the end, from the checkpoint where there is one.
@@ -124,7 +127,7 @@ impl Job<'_> {
         let accuracy = self.config.validation.metric == Metric::Accuracy;
         let classes = accuracy.then(Classes::default);
         let options = EvaluationOptions { classes, ..EvaluationOptions::default() };
-        let predictor = model.predictor(&self.options)?;
+        let predictor = self.device.predictor(model.predictor(&self.options)?)?;
         Ok((Some(predictor.evaluate(&examples, &options, None)?), examples.rows()))
     }
 }

@@ -10,6 +10,7 @@ use anyhow::bail;
 
 use crate::Outcome;
 use crate::args::TrainCommand;
+use crate::device::Device;
 use crate::infer::use_threads;
 
 pub(crate) use job::{Job, Sets, Trained};
@@ -19,6 +20,7 @@ pub(crate) use write::{Inputs, Wanted, write};
 pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     use_threads(command.run.threads);
     crate::interrupt::listen();
+    let device = Device::open(command.run.device.device)?;
     let place = Place::new(&command.out)?;
     place.check_report(command.run.report.as_deref())?;
     let config = command.settings.config(command.engine.seed, command.set.validation_fraction)?;
@@ -27,7 +29,8 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     let config = command.settings.warmed_up(config, &sets.training, &graph)?;
     let mut options = command.engine.options();
     options.seed = config.seed;
-    let job = Job { config, graph: &graph, options, sets: &sets, about: String::new() };
+    let about = String::new();
+    let job = Job { config, graph: &graph, options, sets: &sets, device: &device, about };
     let trainer = job.trainer()?;
     if command.run.restart {
         place.forget()?;

@@ -46,6 +46,8 @@ struct Run<'a> {
     epochs: usize,
     best_epoch: Option<usize>,
     seconds: f64,
+    /// Where the engine ran.
+    device: String,
     notes: Vec<String>,
     /// Where relations take part.
     plan: Option<&'a Plan>,
@@ -99,6 +101,7 @@ pub(crate) fn write(
         epochs: model.history.len(),
         best_epoch: model.best_epoch,
         seconds: model.history.iter().map(|record| record.seconds).sum(),
+        device: job.device.name(),
         notes,
         plan: plan.as_ref(),
         config: &job.config,

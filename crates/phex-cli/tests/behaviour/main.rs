@@ -5,6 +5,7 @@
 mod approximate;
 mod common;
 mod demo;
+mod device;
 mod experiment;
 mod graph;
 mod infer;

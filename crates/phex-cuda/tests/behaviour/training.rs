@@ -1,6 +1,6 @@
 //! Losses and gradients of the device against those of the processor.
 
-use phex::infer::{Block, Engine, Evidence, Method, Options, RowStatus};
+use phex::infer::{Accelerator, Block, Engine, Evidence, Method, Options, RowStatus, Want};
 use phex::learn::{Loss, Objective, gradients};
 use phex::model::Model;
 use phex::testkit::{Random, RandomGraph, Strengths};
@@ -37,6 +37,12 @@ fn losses_and_gradients_agree() {
             let objective = Objective { loss, costs: false };
             let theirs = gradients(&engine, &block, None, objective).unwrap();
             let ours = gpu.gradients(&block, None, loss).unwrap();
+            // The losses of the processor over passes of the device, as training has them.
+            let passes = gradients(&gpu, &block, None, objective).unwrap();
+            assert_eq!(passes.status, theirs.status, "{loss:?}, graph {seed}");
+            let pairs = passes.logits.iter().zip(&theirs.logits);
+            let most = pairs.fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
+            assert!(most < 2e-4, "{loss:?}, graph {seed}: {most}");
             for row in 0..rows {
                 let context = format!("{loss:?}, graph {seed}, row {row}");
                 let observed = evidence[row * labels..(row + 1) * labels]
@@ -54,5 +60,26 @@ fn losses_and_gradients_agree() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn an_engine_is_refused_before_any_row_comes() {
+    let Some(device) = device() else { return };
+    let model = Model::new(&RandomGraph::new(9, 0).draw()).unwrap();
+    let compile =
+        |method| Engine::compile(model.clone(), &Options { method, ..Options::default() });
+    let bring = |method, want| {
+        let refused = device.bring(&compile(method).unwrap(), want).map(|_| ());
+        refused.map_err(|error| error.to_string())
+    };
+    assert_eq!(bring(Method::States, Want::default()), Ok(()));
+    let expectations = Want { expectations: true, ..Want::default() };
+    for (method, want, expected) in [
+        (Method::Junction, Want::default(), "has no CUDA kernel"),
+        (Method::States, expectations, "strengths are learned; use the processor"),
+    ] {
+        let refused = bring(method, want).unwrap_err();
+        assert!(refused.contains(expected), "{refused}");
     }
 }

@@ -8,8 +8,10 @@ mod independent;
 mod max_constraint;
 mod softmax;
 
+use std::sync::Arc;
+
 use phex::graph::RelationGraph;
-use phex::infer::{Block, Engine, Evidence, Options, RowStatus, Want};
+use phex::infer::{Accelerator, Block, Engine, Evidence, Options, RowStatus, Runner, Want};
 use phex::learn::{self, Loss};
 use phex::model::Model;
 
@@ -37,7 +39,7 @@ pub(crate) struct BatchLoss {
 /// An objective, made for one graph.
 #[derive(Debug, Clone)]
 pub(crate) enum Objective {
-    Relations { engine: Box<Engine>, loss: Loss },
+    Relations { runner: Arc<dyn Runner>, loss: Loss },
     Independent { labels: usize },
     Softmax(Softmax),
     MaxConstraint(MaxConstraint),
@@ -51,8 +53,8 @@ impl Objective {
     ) -> Result<Objective, Error> {
         Ok(match config {
             ObjectiveConfig::Relations { loss } => {
-                let engine = Box::new(crate::engine::compile(Model::new(graph)?, options)?);
-                Objective::Relations { engine, loss }
+                let engine = crate::engine::compile(Model::new(graph)?, options)?;
+                Objective::Relations { runner: Arc::new(engine), loss }
             }
             ObjectiveConfig::Independent => Objective::Independent { labels: graph.len() },
             ObjectiveConfig::Softmax { coarse } => Objective::Softmax(Softmax::new(graph, coarse)),
@@ -60,10 +62,21 @@ impl Objective {
         })
     }
 
+    /// The same on a device, to be asked for this.
+    pub(crate) fn on(self, accelerator: &dyn Accelerator, want: Want) -> Result<Objective, Error> {
+        match self {
+            Objective::Relations { runner, loss } => {
+                let runner = accelerator.bring(runner.engine(), want)?;
+                Ok(Objective::Relations { runner, loss })
+            }
+            _ => Err(Error::NothingToAccelerate),
+        }
+    }
+
     /// The engine, where relations take part.
     pub(crate) fn engine(&self) -> Option<&Engine> {
         match self {
-            Objective::Relations { engine, .. } => Some(engine),
+            Objective::Relations { runner, .. } => Some(runner.engine()),
             _ => None,
         }
     }
@@ -76,13 +89,13 @@ impl Objective {
         costs: bool,
     ) -> Result<BatchLoss, Error> {
         match self {
-            Objective::Relations { engine, loss } => {
-                let block = Block::new(engine.model().len(), logits).with_evidence(observed);
+            Objective::Relations { runner, loss } => {
+                let labels = runner.engine().model().len();
+                let block = Block::new(labels, logits).with_evidence(observed);
                 let objective = learn::Objective { loss: *loss, costs };
-                let found = learn::gradients(engine, &block, Some(weights), objective)?;
+                let found = learn::gradients(&**runner, &block, Some(weights), objective)?;
                 let is_impossible = |status: &RowStatus| *status == RowStatus::Impossible;
                 // Rows of which nothing is observed, or without weight, were left out.
-                let labels = engine.model().len();
                 let is_seen = |row: &[Evidence]| row.iter().any(|&e| e != Evidence::Unknown);
                 let all = weights.iter().all(|weight| *weight != 0.0)
                     && observed.chunks_exact(labels).all(is_seen);
@@ -115,9 +128,9 @@ impl Objective {
     /// The probability of each label.
     pub(crate) fn probabilities(&self, logits: &[f32]) -> Result<Vec<f32>, Error> {
         match self {
-            Objective::Relations { engine, .. } => {
-                let block = Block::new(engine.model().len(), logits);
-                Ok(engine.run(&block, Want::default())?.marginals)
+            Objective::Relations { runner, .. } => {
+                let block = Block::new(runner.engine().model().len(), logits);
+                Ok(runner.run(&block, Want::default())?.marginals)
             }
             Objective::Independent { .. } => {
                 Ok(logits.iter().map(|&logit| independent::sigmoid(logit)).collect())

@@ -8,11 +8,11 @@
 mod state;
 mod validate;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use phex::graph::RelationGraph;
-use phex::infer::Options;
+use phex::infer::{Accelerator, Options};
 use phex::learn::Strengths;
 
 use crate::config::{Config, Norm, Stage, StrengthConfig};
@@ -81,6 +81,8 @@ pub struct Trainer<'a> {
     config: Config,
     graph: RelationGraph,
     options: Options,
+    /// No part of what the run is: another one may go on with it.
+    accelerator: Option<Arc<dyn Accelerator>>,
     training: Examples<'a>,
     validation: Option<Examples<'a>>,
     /// Rows that are trained on; the others of the training table are held out.
@@ -142,6 +144,7 @@ impl<'a> Trainer<'a> {
             config,
             graph,
             options,
+            accelerator: None,
             training,
             validation,
             rows,
@@ -153,6 +156,26 @@ impl<'a> Trainer<'a> {
             fingerprint: OnceLock::new(),
             profile: Profile::default(),
         })
+    }
+
+    /// The same run with losses and probabilities of batches from a device. It is the same run by its
+    /// fingerprint too: a checkpoint of one device serves on another. The head stays on the processor.
+    ///
+    /// # Errors
+    /// As [`Config::check_on`], of all stages, so that none fails after hours of others.
+    pub fn on(mut self, accelerator: Arc<dyn Accelerator>) -> Result<Trainer<'a>, Error> {
+        self.config.check_on(&*accelerator, &self.graph, &self.options)?;
+        self.accelerator = Some(accelerator);
+        self.objective = self.brought(self.objective.clone())?;
+        Ok(self)
+    }
+
+    /// An objective where it runs.
+    fn brought(&self, objective: Objective) -> Result<Objective, Error> {
+        match &self.accelerator {
+            Some(accelerator) => objective.on(&**accelerator, self.config.wanted()),
+            None => Ok(objective),
+        }
     }
 
     /// Multiplies the loss of each row of the training table by a weight.
@@ -247,8 +270,9 @@ impl<'a> Trainer<'a> {
             let head = self.state.head.clone();
             let history = std::mem::take(&mut self.state.history);
             let next = self.state.stage + 1;
-            (self.state, self.objective) =
+            let (state, objective) =
                 start_stage(&self.config, &self.graph, &self.options, next, head)?;
+            (self.state, self.objective) = (state, self.brought(objective)?);
             self.state.history = history;
         }
     }
@@ -374,7 +398,7 @@ impl<'a> Trainer<'a> {
     /// The objective of the stage with the strengths as they are.
     fn objective_now(&self) -> Result<Objective, Error> {
         let graph = self.graph_now()?;
-        Objective::new(self.config.objective, &graph, &self.options)
+        self.brought(Objective::new(self.config.objective, &graph, &self.options)?)
     }
 
     fn graph_now(&self) -> Result<RelationGraph, Error> {

@@ -7,7 +7,7 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 use ndarray::{Array2, ArrayView2, LinalgScalar};
 
 use super::lanes::Elementary;
-use super::{Engine, Posterior, Want};
+use super::{Posterior, Runner, Want};
 use crate::Error;
 
 /// A number type of scores and probabilities: `f32` or `f64`.
@@ -89,10 +89,13 @@ pub trait Number: Elementary + LinalgScalar {
     /// Of two matrices with the same entries, the one of this type.
     fn pick<'a>(narrow: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, Self>;
 
-    /// [`Engine::run`] of this type, compiled once in this crate: its kernels are large, and crates that
-    /// use them need not compile them again.
+    /// What a runner answers to rows of this type.
     #[doc(hidden)]
-    fn run(engine: &Engine, block: &Block<'_, Self>, want: Want) -> Result<Posterior<Self>, Error>;
+    fn run(
+        runner: &dyn Runner,
+        block: &Block<'_, Self>,
+        want: Want,
+    ) -> Result<Posterior<Self>, Error>;
 }
 
 impl Number for f32 {
@@ -100,8 +103,12 @@ impl Number for f32 {
         narrow.view()
     }
 
-    fn run(engine: &Engine, block: &Block<'_, f32>, want: Want) -> Result<Posterior<f32>, Error> {
-        engine.run_block(block, want)
+    fn run(
+        runner: &dyn Runner,
+        block: &Block<'_, f32>,
+        want: Want,
+    ) -> Result<Posterior<f32>, Error> {
+        runner.run_single(block, want)
     }
 }
 
@@ -110,8 +117,12 @@ impl Number for f64 {
         wide.view()
     }
 
-    fn run(engine: &Engine, block: &Block<'_, f64>, want: Want) -> Result<Posterior<f64>, Error> {
-        engine.run_block(block, want)
+    fn run(
+        runner: &dyn Runner,
+        block: &Block<'_, f64>,
+        want: Want,
+    ) -> Result<Posterior<f64>, Error> {
+        runner.run_double(block, want)
     }
 }
 

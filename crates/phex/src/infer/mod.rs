@@ -27,6 +27,7 @@ mod options;
 mod plan;
 mod pool;
 mod posterior;
+mod runner;
 mod star;
 mod star_kernels;
 mod states;
@@ -39,6 +40,7 @@ pub use engine::Engine;
 pub use options::{GroupForm, MessageOptions, Method, Options, SamplingOptions, Schedule};
 pub use plan::{Plan, Refusal};
 pub use posterior::{Diagnosis, Posterior, RowStatus, Trust, Want};
+pub use runner::{Accelerator, Runner};
 
 /// The buffers that a kernel fills for a block of rows. Kernels see finite scores only; they write
 /// every entry, and set `log_partition` to minus infinity where no state agrees with the evidence

@@ -10,7 +10,7 @@
 //! beyond 1e6 lose more, for the step is then near their last digits.
 
 use crate::Error;
-use crate::infer::{Block, Engine, Evidence, Number, Posterior, Want};
+use crate::infer::{Block, Evidence, Number, Posterior, Runner, Want};
 
 use super::known;
 
@@ -44,12 +44,13 @@ pub(super) const CHUNK: usize = 256;
 ///
 /// # Errors
 /// [`Error::NotExact`] when the engine is not exact, [`Error::Shape`] when there is not an entry
-/// for each score, [`Error::Columns`] as [`Engine::run`].
+/// for each score, [`Error::Columns`] as [`Engine::run`](crate::infer::Engine::run); [`Error::Device`].
 pub fn covariance_product<T: Number>(
-    engine: &Engine,
+    runner: &dyn Runner,
     block: &Block<'_, T>,
     vectors: &[T],
 ) -> Result<Vec<T>, Error> {
+    let engine = runner.engine();
     if !engine.plan().exact {
         return Err(Error::NotExact { method: engine.plan().method });
     }
@@ -75,7 +76,7 @@ pub fn covariance_product<T: Number>(
             slope,
             known: known(block, row),
         });
-        let (moved, factors) = both_ways(engine, labels, moves, Want::default())?;
+        let (moved, factors) = both_ways(runner, labels, moves, Want::default())?;
         for (at, (&row, factor)) in rows.iter().zip(factors).enumerate() {
             let product = &mut product[row * labels..(row + 1) * labels];
             let answers = moved.row(2 * at).iter().zip(moved.row(2 * at + 1));
@@ -97,7 +98,7 @@ pub(super) struct Move<'a, T> {
 /// Runs each row a step up its slope, as row `2i` of the answer, and a step down, as row `2i + 1`.
 /// The derivative of an answer along the slope is their difference times the row's factor.
 pub(super) fn both_ways<'a, T: Number>(
-    engine: &Engine,
+    runner: &dyn Runner,
     labels: usize,
     moves: impl Iterator<Item = Move<'a, T>>,
     want: Want,
@@ -119,5 +120,5 @@ pub(super) fn both_ways<'a, T: Number>(
     let block = Block::new(labels, &scores);
     let is_known = evidence.iter().any(|&entry| entry != Evidence::Unknown);
     let block = if is_known { block.with_evidence(&evidence) } else { block };
-    Ok((engine.run(&block, want)?, factors))
+    Ok((runner.run(&block, want)?, factors))
 }

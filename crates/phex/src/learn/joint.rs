@@ -5,11 +5,11 @@
 
 use super::{Answer, Ascent, Picked, answer, known};
 use crate::Error;
-use crate::infer::{Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
+use crate::infer::{Block, Evidence, Number, Posterior, RowStatus, Runner, Want};
 use crate::model::Model;
 
 pub(super) fn add<T: Number>(
-    engine: &Engine,
+    runner: &dyn Runner,
     block: &Block<'_, T>,
     free: &Posterior<T>,
     ascent: &mut Ascent,
@@ -19,7 +19,7 @@ pub(super) fn add<T: Number>(
     let (full, partial): (Vec<usize>, Vec<usize>) =
         (0..block.rows()).filter(|&row| ascent.is_answered(row)).partition(|&row| is_full(row));
     for row in full {
-        add_state(engine.model(), block, row, free, ascent);
+        add_state(runner.engine().model(), block, row, free, ascent);
     }
     if partial.is_empty() {
         return Ok(());
@@ -32,7 +32,7 @@ pub(super) fn add<T: Number>(
         picked.block()
     };
     let want = Want { expectations: ascent.costs.is_some(), ..Want::default() };
-    let clamped = engine.run(&clamped, want)?;
+    let clamped = runner.run(&clamped, want)?;
     for (at, &row) in partial.iter().enumerate() {
         match clamped.status[at] {
             RowStatus::Answered => {

@@ -14,7 +14,7 @@
 use super::covariance::{CHUNK, Move, both_ways};
 use super::{Answer, Ascent, Picked, answer, known};
 use crate::Error;
-use crate::infer::{Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
+use crate::infer::{Block, Evidence, Number, Posterior, RowStatus, Runner, Want};
 
 /// An observed label that is less probable than this gets a pass of its own.
 const IMPROBABLE: f64 = 0.05;
@@ -30,7 +30,7 @@ struct Observed {
 }
 
 pub(super) fn add<T: Number>(
-    engine: &Engine,
+    runner: &dyn Runner,
     block: &Block<'_, T>,
     free: &Posterior<T>,
     ascent: &mut Ascent,
@@ -40,7 +40,7 @@ pub(super) fn add<T: Number>(
         let observed = observed(block, free, row);
         let probable = observed.iter().filter(|seen| seen.probability >= IMPROBABLE).count();
         // Two passes in doubles cost more than two in singles: they pay from three labels on.
-        if engine.plan().exact && probable > 2 {
+        if runner.engine().plan().exact && probable > 2 {
             let (likely, unlikely): (Vec<_>, Vec<_>) =
                 observed.into_iter().partition(|seen| seen.probability >= IMPROBABLE);
             together.push(likely);
@@ -49,8 +49,8 @@ pub(super) fn add<T: Number>(
             alone.extend(observed);
         }
     }
-    add_alone(engine, block, free, &alone, ascent)?;
-    add_together(engine, block, &together, ascent)
+    add_alone(runner, block, free, &alone, ascent)?;
+    add_together(runner, block, &together, ascent)
 }
 
 fn observed<T: Number>(block: &Block<'_, T>, free: &Posterior<T>, row: usize) -> Vec<Observed> {
@@ -67,7 +67,7 @@ fn observed<T: Number>(block: &Block<'_, T>, free: &Posterior<T>, row: usize) ->
 
 /// A clamped pass for each label.
 fn add_alone<T: Number>(
-    engine: &Engine,
+    runner: &dyn Runner,
     block: &Block<'_, T>,
     free: &Posterior<T>,
     labels: &[Observed],
@@ -77,7 +77,7 @@ fn add_alone<T: Number>(
     // As many as rows at a time, so that memory stays that of the block.
     for labels in labels.chunks(block.rows().max(256)) {
         let rows = labels.iter().map(|seen| (seen.row, Some((seen.label, seen.entry))));
-        let clamped = engine.run(&Picked::of(block, rows).block(), want)?;
+        let clamped = runner.run(&Picked::of(block, rows).block(), want)?;
         for (at, seen) in labels.iter().enumerate() {
             if clamped.status[at] != RowStatus::Answered {
                 ascent.refuse(seen.row);
@@ -85,7 +85,8 @@ fn add_alone<T: Number>(
             }
             let exact = clamped.log_partition[at] - free.log_partition[seen.row];
             // Samples know no log Z, and bounds and Bethe's are no probabilities.
-            let log = if engine.plan().approximate { seen.probability.ln() } else { exact };
+            let log =
+                if runner.engine().plan().approximate { seen.probability.ln() } else { exact };
             ascent.log_probability[seen.row] += log;
             ascent.add(seen.row, 1.0, answer(&clamped, at), answer(free, seen.row));
         }
@@ -95,7 +96,7 @@ fn add_alone<T: Number>(
 
 /// Two passes for all the labels of a row.
 fn add_together<T: Number>(
-    engine: &Engine,
+    runner: &dyn Runner,
     block: &Block<'_, T>,
     rows: &[Vec<Observed>],
     ascent: &mut Ascent,
@@ -117,7 +118,7 @@ fn add_together<T: Number>(
         // The single-label terms are of a free row: nothing is clamped.
         let moves =
             slopes.iter().map(|(row, slope)| Move { scores: block.row(*row), slope, known: None });
-        let (moved, factors) = both_ways(engine, n, moves, want)?;
+        let (moved, factors) = both_ways(runner, n, moves, want)?;
         for (at, ((row, _), factor)) in slopes.iter().zip(factors).enumerate() {
             let up: Answer<'_, f64> = answer(&moved, 2 * at);
             ascent.add(*row, factor, up, answer(&moved, 2 * at + 1));

@@ -7,7 +7,7 @@
 //! - [`Loss::Marginal`]: `−Σ_t log p(x_t = observed)`, the paper's sum of single-label terms. It
 //!   stays finite where observed labels contradict each other.
 //!
-//! Both gradients are clamped minus free, by any engine:
+//! Both gradients are clamped minus free, by any engine, wherever it runs ([`Runner`]):
 //! `∂ log p(o)/∂ℓᵢ = E[xᵢ | o] − E[xᵢ]` and `∂ log p(o)/∂w_r = E[v_r] − E[v_r | o]`.
 //!
 //! Cost of a row: a free pass; `joint` adds a clamped pass, and none where every label is known;
@@ -24,7 +24,7 @@ mod strengths;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::infer::{Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
+use crate::infer::{Block, Engine, Evidence, Number, Posterior, RowStatus, Runner, Want};
 
 pub use covariance::covariance_product;
 pub use strengths::{Strengths, Tie};
@@ -113,9 +113,9 @@ impl<T> Gradients<T> {
 ///
 /// # Errors
 /// [`Error::Columns`] and [`Error::BestOnly`] as [`Engine::run`]; [`Error::Shape`] when there is
-/// not a weight for each row.
+/// not a weight for each row; [`Error::Device`] by a device that fails or knows no costs.
 pub fn gradients<T: Number>(
-    engine: &Engine,
+    runner: &dyn Runner,
     block: &Block<'_, T>,
     weights: Option<&[f64]>,
     objective: Objective,
@@ -129,28 +129,28 @@ pub fn gradients<T: Number>(
         .collect();
     // Rows without anything observed need no pass.
     if rows.len() == block.rows() {
-        return all_observed(engine, block, weights, objective);
+        return all_observed(runner, block, weights, objective);
     }
     let picked = Picked::of(block, rows.iter().map(|&row| (row, None)));
     let few: Option<Vec<f64>> =
         weights.map(|weights| rows.iter().map(|&row| weights[row]).collect());
-    let part = all_observed(engine, &picked.block(), few.as_deref(), objective)?;
+    let part = all_observed(runner, &picked.block(), few.as_deref(), objective)?;
     Ok(part.scatter(&rows, block.rows(), block.labels()))
 }
 
 fn all_observed<T: Number>(
-    engine: &Engine,
+    runner: &dyn Runner,
     block: &Block<'_, T>,
     weights: Option<&[f64]>,
     objective: Objective,
 ) -> Result<Gradients<T>, Error> {
     let free = Block { evidence: None, ..*block };
     let want = Want { expectations: objective.costs, ..Want::default() };
-    let free = engine.run(&free, want)?;
-    let mut ascent = Ascent::start(engine, &free, objective);
+    let free = runner.run(&free, want)?;
+    let mut ascent = Ascent::start(runner.engine(), &free, objective);
     match objective.loss {
-        Loss::Joint => joint::add(engine, block, &free, &mut ascent)?,
-        Loss::Marginal => marginal::add(engine, block, &free, &mut ascent)?,
+        Loss::Joint => joint::add(runner, block, &free, &mut ascent)?,
+        Loss::Marginal => marginal::add(runner, block, &free, &mut ascent)?,
     }
     Ok(ascent.finish(free, weights))
 }

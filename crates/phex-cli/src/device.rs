@@ -1,0 +1,88 @@
+//! Where engines run: on the processor, or on a GPU that is opened before anything else is done.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use phex::graph::RelationGraph;
+use phex::infer::{Engine, Options, Runner, Want};
+use phex_train::{Config, Predictor, Trainer};
+
+use crate::args::DeviceName;
+
+/// Rows that go to a GPU at a time: it takes thousands at once.
+const ROWS: usize = 1 << 16;
+
+/// Where engines run.
+pub(crate) struct Device {
+    name: DeviceName,
+    gpu: Option<phex_cuda::Device>,
+}
+
+impl Device {
+    pub(crate) const PROCESSOR: Device = Device { name: DeviceName::Cpu, gpu: None };
+
+    pub(crate) fn open(name: DeviceName) -> anyhow::Result<Device> {
+        let gpu = match name {
+            DeviceName::Cpu => None,
+            DeviceName::Cuda(number) => {
+                Some(phex_cuda::Device::open(number).with_context(|| flag(name))?)
+            }
+        };
+        Ok(Device { name, gpu })
+    }
+
+    /// How it is typed.
+    pub(crate) fn name(&self) -> String {
+        self.name.to_string()
+    }
+
+    /// Rows that are in memory at a time, where the processor has so many.
+    pub(crate) fn piece(&self, on_processor: usize, labels: usize) -> usize {
+        match self.gpu {
+            Some(_) => ((1 << 27) / labels.max(1)).clamp(64, ROWS),
+            None => on_processor,
+        }
+    }
+
+    /// An engine there, to be asked for this.
+    pub(crate) fn engine(&self, engine: &Engine, want: Want) -> anyhow::Result<Arc<dyn Runner>> {
+        use phex::infer::Accelerator as _;
+        match &self.gpu {
+            Some(gpu) => gpu.bring(engine, want).with_context(|| flag(self.name)),
+            None => Ok(Arc::new(engine.clone())),
+        }
+    }
+
+    /// A model that predicts there.
+    pub(crate) fn predictor<'m>(&self, predictor: Predictor<'m>) -> anyhow::Result<Predictor<'m>> {
+        match &self.gpu {
+            Some(gpu) => predictor.on(gpu).with_context(|| flag(self.name)),
+            None => Ok(predictor),
+        }
+    }
+
+    /// A run that trains there.
+    pub(crate) fn trainer<'d>(&self, trainer: Trainer<'d>) -> anyhow::Result<Trainer<'d>> {
+        match &self.gpu {
+            Some(gpu) => trainer.on(Arc::new(gpu.clone())).with_context(|| flag(self.name)),
+            None => Ok(trainer),
+        }
+    }
+
+    /// Whether a run with these settings can train there.
+    pub(crate) fn check(
+        &self,
+        config: &Config,
+        graph: &RelationGraph,
+        options: &Options,
+    ) -> anyhow::Result<()> {
+        match &self.gpu {
+            Some(gpu) => config.check_on(gpu, graph, options).with_context(|| flag(self.name)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn flag(name: DeviceName) -> String {
+    format!("--device {name}")
+}
