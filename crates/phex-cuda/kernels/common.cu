@@ -39,6 +39,13 @@ __device__ __forceinline__ double absolute(double x) { return fabs(x); }
 __device__ __forceinline__ float exponential(float x) { return expf(x); }
 __device__ __forceinline__ double exponential(double x) { return exp(x); }
 
+// Starts to bring a record near, without a register to wait in.
+template <class T> __device__ __forceinline__ void bring(const T *record) {
+#ifdef __CUDACC_RTC__
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(record));
+#endif
+}
+
 // A sum or the largest number over the threads of a block, the same in every thread. `room` has a place for each warp.
 template <class T> __device__ __forceinline__ T over_block(T x, T *room, bool most) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

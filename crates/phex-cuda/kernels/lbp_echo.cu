@@ -87,10 +87,11 @@ __device__ __forceinline__ void answer(const Memory &memory, const Network &n, c
     }
 }
 
-// An iteration of a node. Its belief is written down where it is to be compared with the next.
+// An iteration of a node, of which the first entries are given. Its belief is written down where it is to be compared with
+// the next.
 template <bool ELSEWHERE>
 __device__ __forceinline__ void echo_node(const Network &n, const Memory &memory, const NodeCache &nodes, const Partners &cache,
-                                          const REAL (&strengths)[4], int i, bool keep, Watch *watch) {
+                                          const REAL (&strengths)[4], int i, uint2 entries, bool keep, Watch *watch) {
     int node = threadIdx.x + i * THREADS, count = nodes.spans[i] >> 16;
     u32 first = nodes.spans[i] & 0xffff;
     // Fours before the last.
@@ -101,7 +102,7 @@ __device__ __forceinline__ void echo_node(const Network &n, const Memory &memory
     own_odds(nodes, i, mantissa, exponent);
     Four four;
     // Entries are read before they are needed.
-    uint2 entries = partners[0];
+    uint2 head = entries;
 #pragma unroll 1
     for (int at = 0; at < full; at++) {
         find<ELSEWHERE>(memory, n, four, entries, first + 32 * at, 4);
@@ -115,7 +116,7 @@ __device__ __forceinline__ void echo_node(const Network &n, const Memory &memory
     Vec belief = believe(memory, node, mantissa, exponent, watch);
     if (keep) BELIEF[node] = belief;
     answer(memory, n, four, entries, count - 4 * full, belief, strengths);
-    entries = partners[0];
+    entries = head;
 #pragma unroll 1
     for (int at = 0; at < full; at++) {
         find<ELSEWHERE>(memory, n, four, entries, first + 32 * at, 4);
@@ -128,11 +129,16 @@ __device__ __forceinline__ void echo_node(const Network &n, const Memory &memory
 // An iteration of the nodes of a thread.
 __device__ __forceinline__ void echo(const Network &n, const Memory &memory, const NodeCache &nodes, const Partners &cache,
                                      const REAL (&strengths)[4], bool elsewhere, bool keep, Watch *watch) {
+    uint2 heads[NODE_ROUNDS];
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) heads[i] = n.partners[cache.starts[i]];
 #pragma unroll
     for (int i = 0; i < NODE_ROUNDS; i++) {
         if (nodes.spans[i] == ~0u) continue;
-        if (elsewhere) echo_node<true>(n, memory, nodes, cache, strengths, i, keep, watch);
-        else echo_node<false>(n, memory, nodes, cache, strengths, i, keep, watch);
+        if (elsewhere) echo_node<true>(n, memory, nodes, cache, strengths, i, heads[i], keep, watch);
+        else echo_node<false>(n, memory, nodes, cache, strengths, i, heads[i], keep, watch);
     }
+    // The next iteration begins with them.
+    bring(n.partners + cache.starts[0]);
 }
 #endif
