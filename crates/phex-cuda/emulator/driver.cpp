@@ -191,7 +191,7 @@ int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
         std::lock_guard guard(lock);
         base = folder() + "/program" + std::to_string(made++);
     }
-    std::string text = std::regex_replace(program.text, std::regex(R"(extern __shared__ (\w+) (\w+)\[\];)"), "EMULATED_SHARED($1, $2);");
+    std::string text = std::regex_replace(program.text, std::regex(R"(extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];)"), "EMULATED_SHARED($1, $2);");
     // At file scope the address is not known yet when it would be read.
     text = std::regex_replace(text, std::regex(R"(\nEMULATED_SHARED\((\w+), (\w+)\);)"), "\n#define $2 (emulator::shared)");
     std::string defines;
@@ -202,7 +202,7 @@ int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
         << "extern \"C\" void emulated_launch(unsigned grid, unsigned block, size_t shared, void **arguments) {\n"
         << "    emulator::launch(&emulated_kernel, grid, block, shared, arguments);\n}\n";
     const char *compiler = getenv("EMULATOR_CXX"), *home = getenv("EMULATOR_HOME");
-    std::string command = std::string(compiler ? compiler : "g++ -O1") + " -std=c++17 -w -fno-strict-aliasing -shared -fPIC" +
+    std::string command = std::string(compiler ? compiler : "g++ -O1") + " -std=c++17 -pedantic-errors -fno-strict-aliasing -shared -fPIC" +
         defines + " -I'" + (home ? home : EMULATOR_HOME) + "' -o " + base + ".so " + base + ".cpp 2> " + base + ".log";
     bool compiled = system(command.c_str()) == 0;
     program.log = read_file(base + ".log");

@@ -205,7 +205,7 @@ __device__ __forceinline__ Memory memory_of(const Forest &f, REAL *scratch, REAL
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     family(const __grid_constant__ Forest f, const __grid_constant__ Rows rows, REAL *scratch) {
-    extern __shared__ double shared_memory[];
+    extern __shared__ __align__(16) double shared_memory[];
     __shared__ const SCORE *scores_of[BLOCK_ROWS];
     __shared__ const i8 *knowns_of[BLOCK_ROWS];
     __shared__ int row_of[BLOCK_ROWS], exponents[BLOCK_ROWS], suspect[BLOCK_ROWS], bad[BLOCK_ROWS], status[BLOCK_ROWS];

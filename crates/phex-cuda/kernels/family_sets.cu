@@ -31,6 +31,8 @@ __device__ void sum_set(const Forest &f, const Memory &memory, int index, Row &r
         sum += weight;
     }
     REAL none = required > 0 ? REAL(0) : REAL(1);
+    // It may be far from 1, with no other message beside it that would show.
+    if (required > 0) sum *= power_of_two(sum, row.exponents);
     if (set.y < 0) {
         AT(message, 0) = none;
         AT(message, 1) = 0;
@@ -51,9 +53,9 @@ __device__ void share_set(const Forest &f, const Memory &memory, int index) {
     int4 set = __ldg(f.sets + index);
     REAL sum = 0, all = AT(memory.numbers, set.y < 0 ? set.x : set.x + 1);
     for (int i = set.z; i < set.w; i++) sum += AT(memory.numbers, __ldg(f.members + i));
-    REAL part = sum > 0 ? all / sum : REAL(0);
     for (int i = set.z; i < set.w; i++) {
-        REAL &place = AT(memory.numbers, __ldg(f.members + i)), p = place * part;
+        // The part first: the inverse of a small sum may be infinite.
+        REAL &place = AT(memory.numbers, __ldg(f.members + i)), p = sum > 0 ? place / sum * all : REAL(0);
         place = p > 1 ? REAL(1) : p;
     }
 }

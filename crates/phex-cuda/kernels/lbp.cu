@@ -92,7 +92,7 @@ struct Memory {
 
 // Named as what they are: through a pointer in a structure the compiler would not see that they are shared memory.
 #ifdef SHARED
-extern __shared__ double shared_memory[];
+extern __shared__ __align__(16) double shared_memory[];
 #define BELIEF reinterpret_cast<Vec *>(shared_memory)
 #define SLOTS (reinterpret_cast<Vec *>(shared_memory) + n.nodes)
 #else

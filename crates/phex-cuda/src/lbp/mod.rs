@@ -36,6 +36,9 @@ const DRIFT: f64 = 1e3;
 /// Most edges and nodes of a thread that keeps their indices in registers.
 const MOST_ROUNDS: [u32; 2] = [13, 4];
 
+/// Most messages of a label whose exponent a thread keeps in 16 bits: so many of strength 6 do not outweigh what is known.
+const MOST_MESSAGES: usize = 1800;
+
 /// Shared memory that the kernel has beside the messages.
 const FIXED_SHARED: usize = 3072;
 
@@ -175,10 +178,12 @@ impl Lbp {
     /// In single precision, with messages in shared memory.
     fn iteration(&self) -> Iteration {
         let Sizes { edges, nodes, slots, ports, .. } = self.layout.sizes;
+        // One at least: there are no arrays without entries.
         let [edges, rounds] =
-            [edges, nodes].map(|count| (count as u32).div_ceil(self.layout.threads));
+            [edges, nodes].map(|count| (count as u32).div_ceil(self.layout.threads).max(1));
         let mild = self.layout.single.is_some_and(|weights| weights.mild);
-        if !mild || ports > 0 || slots.max(nodes) >= 1 << 16 || rounds > MOST_ROUNDS[1] {
+        let fits = slots.max(nodes) < 1 << 16 && self.layout.most_messages <= MOST_MESSAGES;
+        if !mild || ports > 0 || !fits || rounds > MOST_ROUNDS[1] {
             return Iteration::Plain;
         }
         match self.layout.partners {

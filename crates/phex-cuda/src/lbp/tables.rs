@@ -44,6 +44,8 @@ pub(super) struct Layout {
     pub(super) partners: Option<PartnerTables>,
     /// Threads of a block.
     pub(super) threads: u32,
+    /// Of any label.
+    pub(super) most_messages: usize,
     pub(super) edges: Offset,
     /// From `node_label` to `group_start`.
     pub(super) nodes: [Offset; 6],
@@ -198,6 +200,7 @@ impl Layout {
             double,
             partners,
             threads,
+            most_messages: neighbours.iter().map(Vec::len).max().unwrap_or(0),
             edges: edges_at,
             nodes: nodes_at,
             entries: entries_at,

@@ -169,6 +169,32 @@ fn messages_agree() {
     assert!(compared > 100, "{compared}");
 }
 
+/// Labels that no pair joins: alone, or in a one-of group.
+#[test]
+fn messages_without_pairs_agree() {
+    let Some(device) = device() else { return };
+    for (alone, group) in [(5, 0), (0, 6), (3, 4)] {
+        let mut builder = GraphBuilder::new();
+        for label in 0..alone {
+            builder.label(&format!("a{label}"));
+        }
+        let names: Vec<String> = (0..group).map(|label| format!("g{label}")).collect();
+        if group > 0 {
+            builder.one_of("group", names.iter().map(String::as_str), None);
+        }
+        let model = Model::new(&builder.build().unwrap()).unwrap();
+        let rows = Rows::new(model.len(), 5, 2.0, 3);
+        for damping in [0.0, 0.3] {
+            let mut options = Options { method: Method::Lbp, ..Options::default() };
+            options.messages.schedule = Schedule::Flooding;
+            options.messages.damping = damping;
+            let Some(engine) = engine(&model, &options) else { panic!("{alone}, {group}") };
+            let context = format!("{alone} alone, {group} in a group, damped {damping}");
+            assert!(both_types(&device, &engine, &rows, 50.0, &context));
+        }
+    }
+}
+
 /// Pairs of few strengths, undamped: there a node answers messages in place, whatever the number of iterations.
 #[test]
 fn messages_of_few_strengths_agree() {
@@ -357,8 +383,9 @@ fn narrow_blocks_take_families_of_any_size() {
 #[test]
 fn leaves_of_a_group_take_evidence() {
     let Some(device) = device() else { return };
-    let strengths = [Some(Strength::U(0.4)), None];
-    for (seed, strength) in strengths.into_iter().enumerate() {
+    // Scores of the second kind make what is known improbable, near the end of what single precision holds.
+    let cases = [Some(Strength::U(0.4)), None].map(|strength| [(strength, 2.0), (strength, 25.0)]);
+    for (seed, (strength, spread)) in cases.into_iter().flatten().enumerate() {
         let mut builder = GraphBuilder::new();
         for (parent, child) in [(0, 1), (0, 2), (0, 3), (1, 4), (1, 5), (2, 6), (3, 7), (3, 8)] {
             builder.hierarchy(&format!("n{parent}"), &format!("n{child}"), strength);
@@ -372,7 +399,7 @@ fn leaves_of_a_group_take_evidence() {
         builder.one_of_leaves("leaves");
         let model = Model::new(&builder.build().unwrap()).unwrap();
         // More than all blocks of a large GPU take at once: what one row leaves behind must not reach the next.
-        let mut rows = Rows::new(model.len(), 1200, 2.0, seed as u64);
+        let mut rows = Rows::new(model.len(), 1200, spread, seed as u64);
         let mut random = Random::new(9);
         for (row, known) in rows.evidence.chunks_mut(model.len()).enumerate() {
             known.fill(Evidence::Unknown);
@@ -385,7 +412,7 @@ fn leaves_of_a_group_take_evidence() {
         let options = Options { method: Method::Family, ..Options::default() };
         let engine = engine(&model, &options).unwrap();
         for blocks in [BlockRows::Global, BlockRows::Fixed(4), BlockRows::Fixed(8)] {
-            let context = format!("{strength:?}, {blocks:?}");
+            let context = format!("{strength:?}, spread {spread}, {blocks:?}");
             assert!(both_types_in(&device, &engine, &rows, 1.0, blocks, &context));
         }
     }
