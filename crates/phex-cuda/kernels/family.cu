@@ -126,10 +126,10 @@ struct Forest {
 struct Memory {
     REAL *numbers, *totals, *shares, *scales, *partial;
     double *offsets;
-    // The warp's own in shared memory, and for what does not fit in global memory, unless RESIDENT.
+    // The warp's own in shared memory, and in global memory for what does not fit.
     REAL *near, *far;
     int lines, lane;
-    // One label has the round: its cells, if it has any, lie from this line of shared memory on, the block's rows side by side.
+    // One label has the round: its cells lie from this line of shared memory on, if not -1, the block's rows side by side.
     bool alone;
     int cells;
     REAL *shared;
@@ -378,10 +378,11 @@ template <class Pass> __device__ __forceinline__ void with_cells(const Memory &m
     Memory own = memory;
     own.stride = LANES;
 #if GROUPS > 1
-    // Labels that share a round fit; one alone has its place, and the lanes of one group. Few come here, so one instance does
-    // for all.
-    if (memory.alone) own.stride = BLOCK_ROWS;
-    pass(Stride<0>{}, own, memory.alone ? memory.shared + memory.cells * LANES + memory.lane : memory.near);
+    // Labels that share a round fit; one alone has the lanes of one group. Few come here, so one instance does for all.
+    bool placed = memory.alone && memory.cells >= 0;
+    if (placed) own.stride = BLOCK_ROWS;
+    REAL *cells = placed ? memory.shared + memory.cells * LANES + memory.lane : memory.alone ? memory.far : memory.near;
+    pass(Stride<0>{}, own, cells);
 #elif defined DOUBLE
     // Made once for all of its memories: doubles are for rows that are done again, and the compiler takes its time.
     bool near = u.needs <= memory.lines, by_eight = !near && u.needs <= 4 * memory.lines;

@@ -182,7 +182,7 @@ __device__ __forceinline__ void visit(const Forest &f, Memory &memory, int from,
 // Arrays of the block, one after another: in shared memory if RESIDENT, before those of the warps.
 __device__ __forceinline__ Memory memory_of(const Forest &f, REAL *scratch, REAL *shared, int2 region, int tiles) {
     int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    REAL *block = RESIDENT ? shared : scratch + u64(blockIdx.x) * f.block_numbers;
+    REAL *global = scratch + u64(blockIdx.x) * f.block_numbers, *block = RESIDENT ? shared : global;
     REAL *numbers = block + row_of_lane(lane);
     Memory memory;
     memory.offsets = reinterpret_cast<double *>(block) + row_of_lane(lane);
@@ -192,7 +192,7 @@ __device__ __forceinline__ Memory memory_of(const Forest &f, REAL *scratch, REAL
     memory.shares = numbers, numbers += f.totals * BLOCK_ROWS;
     memory.scales = numbers, numbers += f.scales * BLOCK_ROWS;
     memory.partial = numbers, numbers += 2 * f.chunk_count * BLOCK_ROWS;
-    memory.far = RESIDENT ? nullptr : numbers - row_of_lane(lane) + u64(warp) * f.wide_region * LANES + lane;
+    memory.far = (RESIDENT ? global : numbers - row_of_lane(lane)) + u64(warp) * f.wide_region * LANES + lane;
     memory.near = shared + region.x * LANES + lane;
     memory.shared = shared;
     memory.cells = 0;
