@@ -4,6 +4,7 @@
 //! doubles, in the same order of the stream and without a word from the host.
 
 mod fold;
+mod pool;
 mod rounds;
 mod schedule;
 mod shapes;

@@ -4,13 +4,14 @@
 //! size so that they take the same steps. A large family has a round alone, its counts across the lanes, and so has a label that
 //! needs more than a warp's least part of the memory. Rounds wait for those that they need, by how far each warp has come, and not
 //! for whole levels: a list schedule, the longest way to the end first, each to the warp that is done with it first. The memory
-//! of rounds alone is shared out the same way: a round waits for the one that had its part before.
+//! of rounds alone is shared out the same way: a round waits for those that had its lines before.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use phex::infer::compiled::{Plan, Unit};
 
-use super::schedule::Slot;
+use super::pool::Pool;
 use super::units::{is_large, needs, needs_of_large};
 
 /// The parents of a plan and which are done in registers.
@@ -90,17 +91,10 @@ impl Parents<'_> {
         (0..self.simple.len()).map(|place| self.needs(place)).max().unwrap_or(0)
     }
 
-    /// Lines that the largest label of any level wants alone, the second of any level, and so on.
-    pub(super) fn wanted(&self, levels: &[Vec<usize>]) -> Vec<usize> {
-        let mut all = Vec::new();
-        for level in levels {
-            let alone = level.iter().filter(|&&place| !self.simple[place]);
-            let mut lines: Vec<usize> = alone.map(|&place| self.lines(place, 1)).collect();
-            lines.sort_unstable_by_key(|&lines| std::cmp::Reverse(lines));
-            all.resize(all.len().max(lines.len()), 0);
-            all.iter_mut().zip(lines).for_each(|(most, lines)| *most = lines.max(*most));
-        }
-        all
+    /// Lines that the largest label wants alone.
+    pub(super) fn most_lines(&self) -> usize {
+        let alone = (0..self.simple.len()).filter(|&place| !self.simple[place]);
+        alone.map(|place| self.lines(place, 1)).max().unwrap_or(0)
     }
 }
 
@@ -135,6 +129,8 @@ pub(super) struct Rounds {
     pub(super) entries: Vec<[i32; 2]>,
     /// For each round how many rounds each warp must have done.
     pub(super) awaited: Vec<u16>,
+    /// Where the lines of the pool end that some round has.
+    pub(super) end: usize,
 }
 
 /// What a warp does at a time.
@@ -187,12 +183,12 @@ fn rounds(parents: &Parents<'_>, levels: [&[Vec<usize>]; 2], least: usize) -> Ve
     all
 }
 
-/// Shares the rounds out to warps with so many lines each.
+/// Shares the rounds out to warps with so many lines each, and the lines of the pool to rounds alone.
 pub(super) fn share_out(
     parents: &Parents<'_>,
     levels: [&[Vec<usize>]; 2],
     lines: &[usize],
-    pool: &[Slot],
+    pool: Range<usize>,
 ) -> Rounds {
     let (groups, warps) = (parents.groups, lines.len());
     let most = lines.iter().copied().max().unwrap_or(0);
@@ -222,37 +218,33 @@ pub(super) fn share_out(
     let mut streams: Vec<[Vec<usize>; 2]> = vec![Default::default(); warps];
     // Which warp has each round, and how many that warp has then done.
     let mut places = vec![(0, 0); rounds.len()];
-    // When each slot is free, and its last round; and of each round its slot and who had it before.
-    let mut slots = vec![(0, None); pool.len()];
-    let mut cells = vec![(None, None); rounds.len()];
+    // Of each round the lines of its cells, and who had them before.
+    let (mut pool, mut end) = (Pool::new(pool), 0);
+    let mut cells: Vec<(Option<usize>, Vec<usize>)> = vec![Default::default(); rounds.len()];
     for at in order {
         let round = &rounds[at];
         let mut ready = round.after.iter().map(|&before| done[before]).max().unwrap_or(0);
         let wanted = if round.is_alone { parents.lines(round.places[0], round.way) } else { 0 };
-        let fitting = (0..pool.len()).filter(|&slot| wanted > 0 && pool[slot].lines >= wanted);
-        // The smallest of those that are free first.
-        let slot = fitting.min_by_key(|&slot| (slots[slot].0.max(ready), pool[slot].lines));
-        if let Some(slot) = slot {
-            ready = ready.max(slots[slot].0);
-            cells[at] = (Some(slot), slots[slot].1);
-        }
-        let end = |&warp: &usize| ready.max(free[warp]) + cost(round, lines[warp]);
-        let Some(warp) = (0..warps).min_by_key(end) else { continue };
-        (free[warp], done[at]) = (end(&warp), end(&warp));
-        if let Some(slot) = slot {
-            slots[slot] = (done[at], Some(at));
+        let part = if wanted > 0 { pool.find(wanted, ready) } else { None };
+        ready = part.as_ref().map_or(ready, |part| part.1);
+        let done_by = |&warp: &usize| ready.max(free[warp]) + cost(round, lines[warp]);
+        let Some(warp) = (0..warps).min_by_key(done_by) else { continue };
+        (free[warp], done[at]) = (done_by(&warp), done_by(&warp));
+        if let Some((part, _)) = part {
+            end = end.max(part.end);
+            cells[at] = (Some(part.start), pool.take(part, at, done[at]));
         }
         streams[warp][round.way].push(at);
         places[at] = (warp, streams[warp].iter().map(Vec::len).sum());
     }
-    let mut found = Rounds { starts: vec![0], entries: Vec::new(), awaited: Vec::new() };
+    let mut found = Rounds { starts: vec![0], entries: Vec::new(), awaited: Vec::new(), end };
     for stream in streams.iter().flatten() {
         for &at in stream {
             let Round { places: some, is_alone, after, .. } = &rounds[at];
             // All lanes are told of the one that has the round alone.
             let entry = |group: usize| match some.get(if *is_alone { 0 } else { group }) {
                 Some(&place) if *is_alone => {
-                    let from = cells[at].0.map_or(-1, |slot: usize| pool[slot].from as i32);
+                    let from = cells[at].0.map_or(-1, |line| line as i32);
                     [(place | ALONE) as i32, from]
                 }
                 Some(&place) => [place as i32, parents.units(place)[0].steps.start as i32],
@@ -301,7 +293,6 @@ pub(super) fn levels(plan: &Plan) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::slots;
     use super::super::tables::in_registers;
     use super::super::tests::forest;
     use super::*;
@@ -323,12 +314,9 @@ mod tests {
             for groups in [1, 4, 16] {
                 let simple = in_registers(plan, Precision::Single, groups);
                 let parents = Parents { plan, simple: &simple, groups };
-                let pool = match groups {
-                    1 => Vec::new(),
-                    _ => slots(7, 1200 / groups, &parents.wanted(&down)).unwrap(),
-                };
-                let Rounds { starts, entries, awaited } =
-                    share_out(&parents, [&up, &down], &[500, 50, 50, 50], &pool);
+                let pool = if groups == 1 { 0..0 } else { 7..7 + 1200 / groups };
+                let Rounds { starts, entries, awaited, .. } =
+                    share_out(&parents, [&up, &down], &[500, 50, 50, 50], pool);
                 assert_eq!(starts.len(), 2 * 4 + 1);
                 assert_eq!(*starts.last().unwrap() as usize * groups, entries.len());
                 assert_eq!(awaited.len() / MOST_WARPS * groups, entries.len());
@@ -373,30 +361,59 @@ mod tests {
     }
 
     #[test]
-    fn families_fit_where_their_round_puts_them() {
+    fn families_fit_where_their_round_puts_them_and_none_has_the_lines_of_another() {
         with_plan(|plan| {
             let simple = in_registers(plan, Precision::Single, 8);
             let parents = Parents { plan, simple: &simple, groups: 8 };
             let (up, down) = levels(plan);
-            let wanted = parents.wanted(&down);
-            let pool = slots(10, wanted[0] + 40, &wanted).unwrap();
-            assert!(slots(10, wanted[0] - 1, &wanted).is_none());
-            let Rounds { starts, entries, .. } = share_out(&parents, [&up, &down], &[6; 4], &pool);
-            let mut together = 0;
-            for (at, span) in starts.windows(2).enumerate() {
-                for round in entries[8 * span[0] as usize..8 * span[1] as usize].chunks(8) {
-                    if round[0][0] as usize & ALONE == 0 {
-                        together += 1;
-                        continue;
+            let pool = 10..10 + parents.most_lines() + 15;
+            let rounds = share_out(&parents, [&up, &down], &[6; 4], pool.clone());
+            let Rounds { starts, entries, awaited, end } = &rounds;
+            assert!(*end <= pool.end);
+            // By warp and place: the lines, and what is known to be done of each warp when it begins.
+            let mut placed: Vec<(usize, usize, Range<usize>, Vec<usize>)> = Vec::new();
+            let mut known: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
+            let mut progress = [0; 4];
+            while let Some(warp) = (0..4).find(|&warp| {
+                let at = starts[2 * warp] as usize + progress[warp];
+                let ready = |w: usize| awaited[at * MOST_WARPS + w] as usize <= progress[w];
+                at < starts[2 * warp + 2] as usize && (0..4).all(ready)
+            }) {
+                let at = starts[2 * warp] as usize + progress[warp];
+                let mut clock = known.get(&(warp, progress[warp])).cloned().unwrap_or(vec![0; 4]);
+                for other in 0..4 {
+                    let count = awaited[at * MOST_WARPS + other] as usize;
+                    let theirs = known.get(&(other, count)).cloned().unwrap_or(vec![0; 4]);
+                    clock
+                        .iter_mut()
+                        .zip(theirs)
+                        .for_each(|(mine, theirs)| *mine = theirs.max(*mine));
+                }
+                let [place, line] = entries[at * 8].map(|entry| entry as usize);
+                if place & ALONE > 0 {
+                    let way = usize::from(at >= starts[2 * warp + 1] as usize);
+                    let lines = parents.lines(place & NONE, way);
+                    assert_eq!(lines > 0, entries[at * 8][1] >= 0);
+                    if lines > 0 {
+                        assert!(pool.contains(&line) && line + lines <= pool.end);
+                        placed.push((warp, progress[warp] + 1, line..line + lines, clock.clone()));
                     }
-                    assert!(round.iter().all(|entry| entry == &round[0]));
-                    let lines = parents.lines(round[0][0] as usize & NONE, at % 2);
-                    let slot = pool.iter().find(|slot| slot.from as i32 == round[0][1]);
-                    assert_eq!(lines > 0, slot.is_some());
-                    assert!(slot.is_none_or(|slot| slot.lines >= lines));
+                }
+                progress[warp] += 1;
+                clock[warp] = progress[warp];
+                known.insert((warp, progress[warp]), clock);
+            }
+            assert_eq!(progress.iter().sum::<usize>(), *starts.last().unwrap() as usize);
+            assert!(placed.len() > 10);
+            for (at, (_, _, lines, clock)) in placed.iter().enumerate() {
+                for (warp, count, others, _) in &placed[..at] {
+                    let shared = lines.start < others.end && others.start < lines.end;
+                    assert!(
+                        !shared || clock[*warp] >= *count,
+                        "{lines:?} while another has {others:?}"
+                    );
                 }
             }
-            assert!(together > 0);
         });
     }
 }

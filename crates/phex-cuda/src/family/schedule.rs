@@ -55,12 +55,12 @@ pub(super) fn schedule(
         let lines = vec![tile; form.warps];
         // Tiles are turned before and after the rounds. Labels that share rounds have their cells there too, if there are such.
         let taken = form.warps * if parents.share_rounds() { tile } else { 0 };
-        if form.warps * tile > rest {
+        if form.warps * tile > rest || parents.most_lines() > rest - taken {
             return None;
         }
-        (lines, slots(own + taken, rest - taken, &parents.wanted(work.levels[1]))?)
+        (lines, own + taken..own + rest)
     } else {
-        (regions(form, real, rest, parents.widest())?, Vec::new())
+        (regions(form, real, rest, parents.widest())?, 0..0)
     };
     let big = lines.iter().copied().max().unwrap_or(0);
     let mut next = own;
@@ -71,13 +71,12 @@ pub(super) fn schedule(
             [(next - lines) as i32, lines as i32]
         })
         .collect();
-    // What fits no warp's part, eight lanes at a time, has memory elsewhere. Rounds alone fit their slots.
+    // What fits no warp's part, eight lanes at a time, has memory elsewhere. Rounds alone fit the pool.
     let is_wide = form.groups() == 1 && parents.widest() > 4 * big;
     let wide = if is_wide { parents.widest() } else { 0 };
-    let Rounds { starts, entries, awaited } = share_out(&parents, work.levels, &lines, &pool);
+    let Rounds { starts, entries, awaited, end } = share_out(&parents, work.levels, &lines, pool);
     let (starts, rounds) = (tables.add(&starts), tables.add(&entries));
     let (regions, awaited) = (tables.add(&regions), tables.add(&awaited));
-    let end = pool.iter().map(|slot| slot.from + slot.lines).max().unwrap_or(0);
     let (warps, lines) = (lines.len(), next.max(end));
     Some(Schedule { regions, rounds, starts, awaited, warps, lines, wide })
 }
@@ -110,31 +109,6 @@ fn regions(form: BlockForm, real: Precision, all: usize, widest: usize) -> Optio
         large.iter().zip(&mut lines).for_each(|(part, lines)| *lines += part * rest / sum);
     }
     Some(lines)
-}
-
-/// A part of the block's memory that one round has at a time, in lines.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Slot {
-    /// The first line.
-    pub(super) from: usize,
-    pub(super) lines: usize,
-}
-
-/// Parts of so many lines: the first for the largest family of any level, the second for the second of any level, and so
-/// on as long as there is some. None if the largest does not fit.
-pub(super) fn slots(mut from: usize, mut rest: usize, wanted: &[usize]) -> Option<Vec<Slot>> {
-    if wanted.first().is_some_and(|&most| most > rest) {
-        return None;
-    }
-    let mut all = Vec::new();
-    for &lines in wanted.iter().take_while(|&&lines| lines > 0) {
-        if lines > rest {
-            continue;
-        }
-        all.push(Slot { from, lines });
-        (from, rest) = (from + lines, rest - lines);
-    }
-    Some(all)
 }
 
 #[cfg(test)]
