@@ -74,7 +74,7 @@ __device__ __forceinline__ void answer(const Memory &memory, const Network &n, c
                                        const Vec &belief, const REAL (&strengths)[4]) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        // Half of the labels have no more than two.
+        // Many labels have no more than two.
         if (j == 2 && count <= 2) break;
         REAL t = strength_of(strengths, entry_of(entries, j));
         Vec said;

@@ -253,11 +253,11 @@ pub(super) fn places(folded: &Folded) -> Places {
 /// In a child's entry: its messages have two layers.
 const OPEN: usize = 1 << 30;
 
-/// The child of a step as units of one stream read it, where it has no weights of its own: a leaf, or a parent that was
-/// folded.
+/// In the place of a child's weights: it has none, being a leaf or a parent that was folded.
 const LEAF: i32 = -1;
 const FOLDED: i32 = -2;
 
+/// The child of a step as units of one stream read it.
 pub(super) fn child(
     plan: &Plan,
     is_folded: &[bool],

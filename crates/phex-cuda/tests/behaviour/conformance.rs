@@ -104,6 +104,13 @@ fn engine(model: &Model, options: &Options) -> Option<Engine> {
     Engine::compile(model.clone(), options).ok()
 }
 
+/// Messages that are all sent at once.
+fn flooding() -> Options {
+    let mut options = Options { method: Method::Lbp, ..Options::default() };
+    options.messages.schedule = Schedule::Flooding;
+    options
+}
+
 fn graphs() -> impl Iterator<Item = (RandomGraph, u64)> {
     let any = (0..60).map(|seed| (RandomGraph::any(4 + seed as usize % 9, seed), seed));
     let trees = (0..40u64).map(|seed| {
@@ -153,8 +160,7 @@ fn messages_agree() {
             (GroupForm::Cardinality, 0.3, 0.0),
             (GroupForm::Pairs, 0.3, 1e-6),
         ] {
-            let mut options = Options { method: Method::Lbp, ..Options::default() };
-            options.messages.schedule = Schedule::Flooding;
+            let mut options = flooding();
             options.messages.groups = groups;
             options.messages.damping = damping;
             options.messages.tolerance = tolerance;
@@ -185,8 +191,7 @@ fn messages_without_pairs_agree() {
         let model = Model::new(&builder.build().unwrap()).unwrap();
         let rows = Rows::new(model.len(), 5, 2.0, 3);
         for damping in [0.0, 0.3] {
-            let mut options = Options { method: Method::Lbp, ..Options::default() };
-            options.messages.schedule = Schedule::Flooding;
+            let mut options = flooding();
             options.messages.damping = damping;
             let Some(engine) = engine(&model, &options) else { panic!("{alone}, {group}") };
             let context = format!("{alone} alone, {group} in a group, damped {damping}");
@@ -219,8 +224,7 @@ fn messages_of_few_strengths_agree() {
         let model = Model::new(&builder.build().unwrap()).unwrap();
         let rows = Rows::new(model.len(), 40, 2.0, 5);
         for (iterations, tolerance) in [(1, 0.0), (8, 0.0), (13, 0.0), (40, 1e-6), (15, 1e-6)] {
-            let mut options = Options { method: Method::Lbp, ..Options::default() };
-            options.messages.schedule = Schedule::Flooding;
+            let mut options = flooding();
             options.messages.damping = 0.0;
             options.messages.tolerance = tolerance;
             options.messages.iterations = iterations;
