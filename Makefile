@@ -9,9 +9,9 @@ PYTHON_STAMP := .venv-test/stamp
 PYTHON_NEEDS := python/tests/requirements.txt
 PYTHON_CODE := conftest.py python docs bench/python examples/python
 
-.PHONY: cuda-emulated test fmt clippy doc deny unit python docs wheel demo bench bench-python peers peers-check schema clean
+.PHONY: cuda cuda-emulated test fmt clippy doc deny unit python docs wheel demo bench bench-python peers peers-check schema clean
 
-test: fmt clippy doc unit deny python docs
+test: fmt clippy doc unit cuda deny python docs
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -49,14 +49,22 @@ docs: $(PYTHON_STAMP)
 wheel: $(PYTHON_STAMP)
 	$(PYTHON_BIN)/maturin build --release --locked --out dist
 
-# The CUDA kernels on the processor, by an emulated driver: answers and faults, not speed. Needs a C++ compiler.
-cuda-emulated: export LD_LIBRARY_PATH := $(abspath target/emulator)
-cuda-emulated: export PHEX_CUDA_CACHE := $(abspath target/emulator/kernels)
+# The CUDA kernels on the processor, by an emulated driver: answers and faults, not speed; and whether NVRTC takes them, if
+# PyTorch has brought it. Needs a C++ compiler.
+EMULATED := LD_LIBRARY_PATH="$(abspath target/emulator)" PHEX_CUDA_CACHE="$(abspath target/emulator/kernels)" \
+  EMULATOR_NVRTC="$$(ls $(abspath .venv-test)/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.?? 2>/dev/null | head -n 1)"
 cuda-emulated:
 	crates/phex-cuda/emulator/build.sh target/emulator
-	$(CARGO) test --locked -p phex-cuda --test memory
-	EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cuda --test behaviour
-	EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cli --test behaviour device::
+	$(EMULATED) $(CARGO) test --locked -p phex-cuda --test memory
+	$(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cuda --test behaviour
+	$(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cli --test behaviour device::
+
+# The quick ones of them.
+cuda: $(PYTHON_STAMP)
+	@if command -v $${CXX:-g++} >/dev/null; then \
+	  crates/phex-cuda/emulator/build.sh target/emulator && \
+	  $(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --workspace --locked --test behaviour -- few_strengths ordinary_rows extreme_rows; \
+	else echo "skipped: the CUDA kernels on an emulated driver, for there is no C++ compiler"; fi
 
 # Licences, sources and bans; installs the tool once, into target/.
 deny: $(DENY)

@@ -6,3 +6,4 @@ out=${1:?give a folder}
 mkdir -p "$out"
 ${CXX:-g++} -O1 -std=c++17 -Wall -shared -fPIC -DEMULATOR_HOME="\"$here\"" -o "$out/libcuda.so.1" "$here/driver.cpp" -ldl
 cp "$out/libcuda.so.1" "$out/libnvrtc.so.13"
+${CXX:-g++} -O1 -std=c++17 -Wall -o "$out/nvrtc-check" "$here/check.cpp" -ldl

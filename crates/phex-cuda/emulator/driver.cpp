@@ -3,7 +3,8 @@
 //
 // Faults to order, by environment: EMULATOR_MEMORY (bytes of the device), EMULATOR_MULTIPROCESSORS, EMULATOR_SHARED (bytes a
 // block), EMULATOR_DRIVER (version, such as 12040; the compiler has 99.0), EMULATOR_ORDER (see runtime.h), EMULATOR_CXX (the compiler),
-// EMULATOR_HOME (the folder of runtime.h).
+// EMULATOR_HOME (the folder of runtime.h), EMULATOR_NVRTC (NVIDIA's library, which works without a GPU: kernels that it does not
+// take are refused with what it says).
 
 #include <cstdint>
 #include <cstdio>
@@ -66,6 +67,20 @@ std::string folder() {
         }
     } cleaner;
     return made;
+}
+
+// What NVIDIA's compiler has against a program, if it is there. In a process of its own, for its names are also here.
+std::string refused(const std::string &text, const std::string &base, int count, const char *const *options) {
+    const char *library = getenv("EMULATOR_NVRTC");
+    Dl_info here;
+    if (!library || !*library || !dladdr(reinterpret_cast<void *>(&setting), &here)) return "";
+    std::ofstream(base + ".cu") << text;
+    std::filesystem::path check = std::filesystem::path(here.dli_fname).parent_path() / "nvrtc-check";
+    std::string command = "LD_LIBRARY_PATH='" + std::filesystem::path(library).parent_path().string() + "' '" + check.string() + "' '" +
+        library + "' " + base + ".cu";
+    for (int i = 0; i < count; i++) command += std::string(" '") + options[i] + "'";
+    bool taken = system((command + " > " + base + ".log 2>&1").c_str()) == 0;
+    return taken ? "" : "NVRTC: " + read_file(base + ".log");
 }
 
 }  // namespace
@@ -191,6 +206,8 @@ int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
         std::lock_guard guard(lock);
         base = folder() + "/program" + std::to_string(made++);
     }
+    program.log = refused(program.text, base, count, options);
+    if (!program.log.empty()) return 6;
     std::string text = std::regex_replace(program.text, std::regex(R"(extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];)"), "EMULATED_SHARED($1, $2);");
     // At file scope the address is not known yet when it would be read.
     text = std::regex_replace(text, std::regex(R"(\nEMULATED_SHARED\((\w+), (\w+)\);)"), "\n#define $2 (emulator::shared)");

@@ -243,6 +243,7 @@ template <class T> inline T __shfl_down_sync(unsigned, T x, int step) {
     return emulator::from_lane(x, lane + step < 32 ? lane + step : lane);
 }
 inline void __threadfence_block() {}
+inline void __nanosleep(unsigned) {}
 inline int __any_sync(unsigned, int x) {
     for (int step = 1; step < 32; step *= 2) x |= __shfl_xor_sync(~0u, x, step);
     return x != 0;

@@ -366,13 +366,9 @@ __device__ __forceinline__ void inside_unit(const Forest &f, const Memory &memor
     }
 }
 
-// A stride that the compiler knows, as an argument; 0 if it does not.
-template <int N> struct Stride {
-    static constexpr int value = N;
-};
-
-// Calls `pass(stride, memory, cells)` where the cells of a unit lie: those of all lanes side by side in the warp's part of
-// shared memory where they fit, else those of few lanes at a time, and where not even these fit, in global memory.
+// Calls `pass.at<STRIDE>(memory, cells)` where the cells of a unit lie: those of all lanes side by side in the warp's part of
+// shared memory where they fit, else those of few lanes at a time, and where not even these fit, in global memory. STRIDE is 0
+// where the compiler does not know it. No lambda: NVRTC takes generic ones for functions of the host.
 template <class Pass> __device__ __forceinline__ void with_cells(const Memory &memory, const Unit &u, Pass pass) {
     REAL *eighth = memory.near - memory.lane + memory.lane % 8;
     Memory own = memory;
@@ -382,25 +378,25 @@ template <class Pass> __device__ __forceinline__ void with_cells(const Memory &m
     bool placed = memory.alone && memory.cells >= 0;
     if (placed) own.stride = BLOCK_ROWS;
     REAL *cells = placed ? memory.shared + memory.cells * LANES + memory.lane : memory.alone ? memory.far : memory.near;
-    pass(Stride<0>{}, own, cells);
+    pass.template at<0>(own, cells);
 #elif defined DOUBLE
     // Made once for all of its memories: doubles are for rows that are done again, and the compiler takes its time.
     bool near = u.needs <= memory.lines, by_eight = !near && u.needs <= 4 * memory.lines;
     if (by_eight) own.stride = 8;
     for (int part = 0; part < (by_eight ? 4 : 1); part++) {
         REAL *cells = near ? memory.near : by_eight ? eighth : memory.far;
-        if (!by_eight || memory.lane / 8 == part) pass(Stride<0>{}, own, cells);
+        if (!by_eight || memory.lane / 8 == part) pass.template at<0>(own, cells);
         if (by_eight) __syncwarp();
     }
 #else
-    if (u.needs <= memory.lines) pass(Stride<LANES>{}, memory, memory.near);
+    if (u.needs <= memory.lines) pass.template at<LANES>(memory, memory.near);
     else if (u.needs <= 4 * memory.lines) {
         for (int part = 0; part < 4; part++) {
-            if (memory.lane / 8 == part) pass(Stride<8>{}, memory, eighth);
+            if (memory.lane / 8 == part) pass.template at<8>(memory, eighth);
             // The next eight take the same memory.
             __syncwarp();
         }
-    } else pass(Stride<LANES>{}, memory, memory.far);
+    } else pass.template at<LANES>(memory, memory.far);
 #endif
 }
 

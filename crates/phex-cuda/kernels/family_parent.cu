@@ -1,5 +1,16 @@
 // A label with children, in general: its counted sets one after another, then its own weights.
 
+// A counted set on the way up, or down.
+template <bool UP> struct UnitPass {
+    const Forest &f;
+    const Unit &u;
+    Row &row;
+    template <int STRIDE> __device__ __forceinline__ void at(const Memory &own, REAL *cells) const {
+        if (UP) inside_unit<STRIDE>(f, own, u, cells, row);
+        else outside_unit<STRIDE>(f, own, u, cells, row);
+    }
+};
+
 // One label on the way up. A family alone in its round has all lanes of the warp, of which those of the first group do
 // what is not by counts.
 __device__ __forceinline__ void inside_parent(const Forest &f, const Memory &memory, const Parent &p, Row &row) {
@@ -11,9 +22,7 @@ __device__ __forceinline__ void inside_parent(const Forest &f, const Memory &mem
         else
 #endif
         if (leads)
-            with_cells(memory, u, [&](auto stride, const Memory &own, REAL *cells) {
-                inside_unit<decltype(stride)::value>(f, own, u, cells, row);
-            });
+            with_cells(memory, u, UnitPass<true>{f, u, row});
         if (leads && index > p.units_from) multiply(f, memory, index, row);
     }
     if (!leads) return;
@@ -80,8 +89,6 @@ __device__ __forceinline__ void outside_parent(const Forest &f, const Memory &me
         } else
 #endif
         if (leads)
-            with_cells(memory, u, [&](auto stride, const Memory &own, REAL *cells) {
-                outside_unit<decltype(stride)::value>(f, own, u, cells, row);
-            });
+            with_cells(memory, u, UnitPass<false>{f, u, row});
     }
 }

@@ -168,7 +168,8 @@ __device__ __forceinline__ void visit(const Forest &f, Memory &memory, int from,
         coming = parent(next);
         if (next.x & ALONE) bring(f.units + coming.units_from);
         else bring(f.children + next.y);
-        while (__any_sync(0xffffffffu, progress[other] < count)) {}
+        // Who waits leaves the instructions to those that work.
+        while (__any_sync(0xffffffffu, progress[other] < count)) __nanosleep(200);
         __threadfence_block();
         __syncwarp();
         if (works && INSIDE) inside_any(f, memory, p, row);

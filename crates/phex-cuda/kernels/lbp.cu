@@ -5,9 +5,9 @@
 //
 // A block takes ROWS rows and keeps their beliefs and messages in shared memory (SHARED), or in its part of global
 // memory where they do not fit. A thread has both directions of an edge, so messages are replaced in place, and two
-// share a division. A number of all ROWS rows lies side by side, one access of up to 16 bytes. Nodes are numbered by
-// degree and node p has its messages at base(p / 8) + 8 j + p % 8; the edges come in eights whose ends all differ modulo
-// 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message. Where nothing is
+// share a division. A number of all ROWS rows lies side by side, one access of up to 16 bytes. Nodes of about
+// the same degree lie side by side, node p has its messages at base(p / 8) + 8 j + p % 8, and the edges come in eights whose
+// ends all differ modulo 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message. Where nothing is
 // damped, lbp_echo.cu has a shorter way.
 
 struct __align__(sizeof(REAL) * ROWS) Vec {
@@ -61,12 +61,12 @@ struct Network {
     // Members of cardinality factors: a port p as p, a part p as -1 - p.
     const int *factor_start, *members;
     const double *factor_cost, *bias;
-    // Whom the messages of a node come from, by fours; where a node's start and how many there are; the strengths of pairs.
-    // See lbp_echo.cu.
-    const uint2 *partners;
+    // Whom the messages of a node come from: its first four, the others by fours; where a node's others start and how many
+    // messages it has; the strengths of pairs. See lbp_echo.cu.
+    const uint2 *heads, *tails;
     const int2 *reach;
     float strengths[4];
-    int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest;
+    int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest, tail_count;
     double constant;
 };
 
@@ -77,6 +77,11 @@ struct Course {
     double tolerance, drift;
     // Whether a row may stop before all iterations are done.
     int may_stop;
+};
+
+// A number a row, handed over by value: what a function has the address of stays in memory.
+struct Sums {
+    double v[ROWS];
 };
 
 // A block's numbers; those of pairs in shared memory.
@@ -135,6 +140,12 @@ __device__ __forceinline__ float quick_inverse(float x) {
 #endif
 }
 __device__ __forceinline__ double quick_inverse(double x) { return 1 / x; }
+// The same with all digits but the last, of numbers that are far from the ends of the range.
+__device__ __forceinline__ float near_inverse(float x) {
+    float y = quick_inverse(x);
+    return y * (2 - x * y);
+}
+__device__ __forceinline__ double near_inverse(double x) { return 1 / x; }
 
 // e to a power of any size as mantissa and exponent; infinite powers outweigh everything.
 __device__ __forceinline__ void scaled_exp(double log, REAL &mantissa, REAL &exponent) {

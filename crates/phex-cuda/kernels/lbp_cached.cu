@@ -5,6 +5,8 @@
 struct NodeCache {
     // Where the messages of a node begin and how many there are (of its eight).
     u32 spans[NODE_ROUNDS];
+    // Two labels each.
+    u32 labels[(NODE_ROUNDS + 1) / 2];
     REAL own[NODE_ROUNDS][ROWS];
     // Two exponents each. Those of known labels are cut off, which beliefs in messages are too.
     u32 exponents[NODE_ROUNDS][(ROWS + 1) / 2];
@@ -14,27 +16,34 @@ __device__ __forceinline__ void fill_spans(const Network &n, NodeCache &cache) {
 #pragma unroll
     for (int i = 0; i < NODE_ROUNDS; i++) {
         int node = threadIdx.x + i * THREADS;
+        int label = node < n.nodes ? n.node_label[node] : -1;
+        // Places without a node have nothing to do.
         cache.spans[i] = ~0u;
-        if (node < n.nodes) cache.spans[i] = u32(n.slot_base[node >> 3] + (node & 7)) | u32(n.degree[node >> 3]) << 16;
+        if (label >= 0) cache.spans[i] = u32(n.slot_base[node >> 3] + (node & 7)) | u32(n.degree[node >> 3]) << 16;
+        u32 kept = u32(label) & 0xffff;
+        cache.labels[i / 2] = i % 2 ? cache.labels[i / 2] | kept << 16 : kept;
     }
 }
 
-__device__ __forceinline__ void fill_nodes(const Network &n, const Memory &memory, NodeCache &cache) {
+// The label of a node, or -1.
+__device__ __forceinline__ int label_of(const NodeCache &cache, int i) {
+    u32 label = cache.labels[i / 2] >> (i % 2 * 16) & 0xffff;
+    return label == 0xffff ? -1 : int(label);
+}
+
+// `excess` makes up for what is cut off.
+__device__ __forceinline__ void keep_own(NodeCache &cache, int i, const Vec &own, const Vec &exponent, Sums &excess) {
+    u32 packed[ROWS];
 #pragma unroll
-    for (int i = 0; i < NODE_ROUNDS; i++) {
-        int node = threadIdx.x + i * THREADS;
-        if (node >= n.nodes) continue;
-        Vec own = memory.own[node], exponent = memory.own_exponent[node];
-        u32 packed[ROWS];
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            cache.own[i][r] = own.v[r];
-            packed[r] = u32(max(min(int(exponent.v[r]), 16000), -16000) + 16384);
-        }
-#pragma unroll
-        for (int r = 0; r < ROWS; r += 2)
-            cache.exponents[i][r / 2] = packed[r] | (r + 1 < ROWS ? packed[(r + 1) % ROWS] << 16 : 0);
+    for (int r = 0; r < ROWS; r++) {
+        cache.own[i][r] = own.v[r];
+        int kept = max(min(int(exponent.v[r]), 16000), -16000);
+        if (kept == 16000) excess.v[r] -= double(exponent.v[r]) - 16000;
+        packed[r] = u32(kept + 16384);
     }
+#pragma unroll
+    for (int r = 0; r < ROWS; r += 2)
+        cache.exponents[i][r / 2] = packed[r] | (r + 1 < ROWS ? packed[(r + 1) % ROWS] << 16 : 0);
 }
 
 __device__ __forceinline__ void own_odds(const NodeCache &cache, int i, REAL (&mantissa)[ROWS], int (&exponent)[ROWS]) {
@@ -48,6 +57,33 @@ __device__ __forceinline__ void own_odds(const NodeCache &cache, int i, REAL (&m
 __device__ __forceinline__ void split_all(REAL (&mantissa)[ROWS], int (&exponent)[ROWS]) {
 #pragma unroll
     for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r], exponent[r]);
+}
+
+// A node's belief from the messages in its own places, as mantissa and exponent.
+__device__ __forceinline__ void hear_cached(const Network &n, const Memory &memory, const NodeCache &cache, int i,
+                                            REAL (&mantissa)[ROWS], int (&exponent)[ROWS]) {
+    own_odds(cache, i, mantissa, exponent);
+    const Vec *slot = SLOTS + (cache.spans[i] & 0xffff);
+    int degree = cache.spans[i] >> 16;
+    for (; degree >= SAFE; degree -= SAFE, slot += 8 * SAFE) {
+        // Four at a time: that many accesses hide behind each other, and more would not fit the registers.
+#pragma unroll
+        for (int half = 0; half < SAFE; half += 4) {
+            Vec message[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++) message[j] = slot[8 * (half + j)];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                mantissa[r] *= (message[0].v[r] * message[1].v[r]) * (message[2].v[r] * message[3].v[r]);
+        }
+        split_all(mantissa, exponent);
+    }
+    for (; degree > 0; degree--, slot += 8) {
+        Vec message = *slot;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) mantissa[r] *= message.v[r];
+    }
+    split_all(mantissa, exponent);
 }
 
 // The belief from mantissa and exponent; what changed, where it is watched.
@@ -84,32 +120,11 @@ __device__ __forceinline__ void fill_edges(const Network &n, EdgeCache &cache) {
 __device__ __forceinline__ void visit_cached_nodes(const Network &n, const Memory &memory, const NodeCache &cache, Watch *watch) {
 #pragma unroll
     for (int i = 0; i < NODE_ROUNDS; i++) {
-        int node = threadIdx.x + i * THREADS;
         if (cache.spans[i] == ~0u) continue;
         REAL mantissa[ROWS];
         int exponent[ROWS];
-        own_odds(cache, i, mantissa, exponent);
-        const Vec *slot = SLOTS + (cache.spans[i] & 0xffff);
-        int degree = cache.spans[i] >> 16;
-        for (; degree >= SAFE; degree -= SAFE, slot += 8 * SAFE) {
-            // Four at a time: that many accesses hide behind each other, and more would not fit the registers.
-#pragma unroll
-            for (int half = 0; half < SAFE; half += 4) {
-                Vec message[4];
-#pragma unroll
-                for (int j = 0; j < 4; j++) message[j] = slot[8 * (half + j)];
-#pragma unroll
-                for (int r = 0; r < ROWS; r++)
-                    mantissa[r] *= (message[0].v[r] * message[1].v[r]) * (message[2].v[r] * message[3].v[r]);
-            }
-            split_all(mantissa, exponent);
-        }
-        for (; degree > 0; degree--, slot += 8) {
-            Vec message = *slot;
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) mantissa[r] *= message.v[r];
-        }
-        split_all(mantissa, exponent);
+        hear_cached(n, memory, cache, i, mantissa, exponent);
+        int node = threadIdx.x + i * THREADS;
         BELIEF[node] = believe(memory, node, mantissa, exponent, watch);
     }
 }

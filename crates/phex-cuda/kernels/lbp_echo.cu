@@ -14,8 +14,9 @@
 // An entry: the place of the other end's copy (14 bits) and which strength the pair has (2 bits). KINDS there are.
 #define PLACE 0x3fffu
 
-// Where the entries of a node begin: four messages each, eight nodes side by side.
+// The first entry of a node, and where its others begin: four messages each, eight nodes side by side.
 struct Partners {
+    uint2 heads[NODE_ROUNDS];
     u32 starts[NODE_ROUNDS];
 };
 
@@ -25,12 +26,23 @@ __device__ __forceinline__ void fill_partners(const Network &n, NodeCache &nodes
     for (int i = 0; i < NODE_ROUNDS; i++) {
         int node = threadIdx.x + i * THREADS;
         cache.starts[i] = 0;
-        if (node >= n.nodes) continue;
+        cache.heads[i].x = cache.heads[i].y = 0;
+        if (nodes.spans[i] == ~0u) continue;
         int2 reach = n.reach[node];
         cache.starts[i] = reach.x;
+        cache.heads[i] = n.heads[node];
         nodes.spans[i] = (nodes.spans[i] & 0xffff) | u32(reach.y) << 16;
     }
 }
+
+#if NEAR
+// Until beliefs are compared, their place in shared memory has the entries.
+#define NEAR_TAILS reinterpret_cast<uint2 *>(BELIEF)
+
+__device__ __forceinline__ void bring_tails(const Network &n, const Memory &memory) {
+    for (int i = threadIdx.x; i < n.tail_count; i += THREADS) NEAR_TAILS[i] = n.tails[i];
+}
+#endif
 
 __device__ __forceinline__ u32 entry_of(uint2 entries, int j) {
     u32 two = j < 2 ? entries.x : entries.y;
@@ -87,58 +99,64 @@ __device__ __forceinline__ void answer(const Memory &memory, const Network &n, c
     }
 }
 
-// An iteration of a node, of which the first entries are given. Its belief is written down where it is to be compared with
-// the next.
-template <bool ELSEWHERE>
+// An iteration of a node. Its belief is compared with that before (COMPARED), and written down to be compared with the next.
+template <bool ELSEWHERE, bool COMPARED>
 __device__ __forceinline__ void echo_node(const Network &n, const Memory &memory, const NodeCache &nodes, const Partners &cache,
-                                          const REAL (&strengths)[4], int i, uint2 entries, bool keep, Watch *watch) {
+                                          const REAL (&strengths)[4], int i, Watch &watch) {
     int node = threadIdx.x + i * THREADS, count = nodes.spans[i] >> 16;
     u32 first = nodes.spans[i] & 0xffff;
     // Fours before the last.
     int full = max(count - 1, 0) / 4;
-    const uint2 *partners = n.partners + cache.starts[i];
+#if NEAR
+    const uint2 *tail = (COMPARED ? n.tails : NEAR_TAILS) + cache.starts[i];
+#else
+    const uint2 *tail = n.tails + cache.starts[i];
+#endif
     REAL mantissa[ROWS];
     int exponent[ROWS];
     own_odds(nodes, i, mantissa, exponent);
     Four four;
-    // Entries are read before they are needed.
-    uint2 head = entries;
+    uint2 entries = cache.heads[i];
 #pragma unroll 1
     for (int at = 0; at < full; at++) {
         find<ELSEWHERE>(memory, n, four, entries, first + 32 * at, 4);
-        entries = partners[8 * (at + 1)];
+        entries = tail[8 * at];
         gather(four, mantissa);
         if (at & 1) split_all(mantissa, exponent);
     }
     find<ELSEWHERE>(memory, n, four, entries, first + 32 * full, count - 4 * full);
     gather(four, mantissa);
     split_all(mantissa, exponent);
-    Vec belief = believe(memory, node, mantissa, exponent, watch);
-    if (keep) BELIEF[node] = belief;
+    Vec belief = believe(memory, node, mantissa, exponent, COMPARED ? &watch : nullptr);
+    if (COMPARED || !NEAR) BELIEF[node] = belief;
     answer(memory, n, four, entries, count - 4 * full, belief, strengths);
-    entries = head;
+    entries = cache.heads[i];
 #pragma unroll 1
     for (int at = 0; at < full; at++) {
         find<ELSEWHERE>(memory, n, four, entries, first + 32 * at, 4);
         uint2 now = entries;
-        entries = partners[8 * (at + 1)];
+        entries = tail[8 * at];
         answer(memory, n, four, now, 4, belief, strengths);
     }
 }
 
-// An iteration of the nodes of a thread.
+// An iteration of the nodes of a thread; how much they changed where they are compared.
+template <bool COMPARED>
 __device__ __forceinline__ void echo(const Network &n, const Memory &memory, const NodeCache &nodes, const Partners &cache,
-                                     const REAL (&strengths)[4], bool elsewhere, bool keep, Watch *watch) {
-    uint2 heads[NODE_ROUNDS];
+                                     const REAL (&strengths)[4], bool elsewhere, Watch *watch) {
+    Watch seen;
 #pragma unroll
-    for (int i = 0; i < NODE_ROUNDS; i++) heads[i] = n.partners[cache.starts[i]];
+    for (int r = 0; r < ROWS; r++) seen.change[r] = seen.drift[r] = 0;
 #pragma unroll
     for (int i = 0; i < NODE_ROUNDS; i++) {
         if (nodes.spans[i] == ~0u) continue;
-        if (elsewhere) echo_node<true>(n, memory, nodes, cache, strengths, i, heads[i], keep, watch);
-        else echo_node<false>(n, memory, nodes, cache, strengths, i, heads[i], keep, watch);
+        if (elsewhere) echo_node<true, COMPARED>(n, memory, nodes, cache, strengths, i, seen);
+        else echo_node<false, COMPARED>(n, memory, nodes, cache, strengths, i, seen);
     }
-    // The next iteration begins with them.
-    bring(n.partners + cache.starts[0]);
+#pragma unroll
+    for (int r = 0; r < ROWS && COMPARED; r++) {
+        watch->change[r] = larger(watch->change[r], seen.change[r]);
+        watch->drift[r] = larger(watch->drift[r], seen.drift[r]);
+    }
 }
 #endif

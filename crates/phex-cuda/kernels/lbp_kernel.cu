@@ -23,46 +23,87 @@ __device__ double state_log_odds(const Network &n, const Taken &taken, int r, in
     return log_odds(taken.scores[r][label], n.bias[label], known, bad);
 }
 
-// Takes rows in. Known labels get odds that nothing outweighs; `offset` and `excess` make up for it in log Z.
-__device__ __noinline__ void load(const Network &n, const Memory &memory, const Taken &taken, double *all_offset,
-                                  double *all_excess, double *room, int *bad) {
-    double offset[ROWS], excess[ROWS];
+// What the rows say of a label.
+struct Said {
+    SCORE score[ROWS];
+    int known[ROWS];
+    double bias;
+};
+
+__device__ __forceinline__ Said read_label(const Network &n, const Taken &taken, int label) {
+    Said said;
+    said.bias = label < 0 ? 0 : n.bias[label];
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) offset[r] = excess[r] = 0;
+    for (int r = 0; r < ROWS; r++) {
+        bool there = label >= 0 && taken.row[r] >= 0;
+        said.score[r] = there ? taken.scores[r][label] : SCORE(0);
+        said.known[r] = there && taken.known[r] ? read_known(taken.known[r][label]) : 0;
+    }
+    return said;
+}
+
+// Its odds, as mantissa and exponent. Known labels get odds that nothing outweighs; `offset` and `excess` make up for it in
+// log Z.
+__device__ __forceinline__ void weigh(const Said &said, Vec &own, Vec &exponent, Sums &offset, Sums &excess,
+                                      int *bad) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        int wrong = 0, known = said.known[r];
+        double log = log_odds(said.score[r], said.bias, known, wrong);
+        if (wrong) bad[r] = 1;
+        if (known > 0) {
+            offset.v[r] += log;
+            excess.v[r] += KNOWN;
+        }
+        scaled_exp(known ? (known > 0 ? 1e300 : -1e300) : log, own.v[r], exponent.v[r]);
+    }
+}
+
+#if CACHED || ECHO
+// Takes the labels of rows in.
+__device__ __forceinline__ void load_cached(const Network &n, const Memory &memory, const Taken &taken, NodeCache &nodes,
+                                            Sums &offset, Sums &excess, int *bad) {
+    // All are read before any is worked on: they wait for memory together.
+    Said said[NODE_ROUNDS];
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) said[i] = read_label(n, taken, label_of(nodes, i));
     Vec ones;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) ones.v[r] = 1;
-    const int *node_label = n.node_label;
-    const double *biases = n.bias;
-    int nodes = n.nodes;
-    for (int node = threadIdx.x; node < nodes; node += blockDim.x) {
-        int label = node_label[node];
-        Vec own = ones, exponent;
-        // All rows are read before any is worked on: they wait for memory together.
-        SCORE score[ROWS];
-        int known[ROWS];
-        double bias = label < 0 ? 0 : biases[label];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            bool there = label >= 0 && taken.row[r] >= 0;
-            score[r] = there ? taken.scores[r][label] : SCORE(0);
-            known[r] = there && taken.known[r] ? read_known(taken.known[r][label]) : 0;
-        }
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        if (nodes.spans[i] == ~0u) continue;
+        Vec own, exponent;
+        weigh(said[i], own, exponent, offset, excess, bad);
+        keep_own(nodes, i, own, exponent, excess);
+        if (!NEAR) BELIEF[threadIdx.x + i * THREADS] = ones;
+    }
+#if NEAR
+    bring_tails(n, memory);
+#endif
+}
+#else
+__device__ __noinline__ void load_nodes(const Network &n, const Memory &memory, const Taken &taken, Sums &offset,
+                                        Sums &excess, int *bad) {
+    Vec ones;
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            int wrong = 0;
-            double log = log_odds(score[r], bias, known[r], wrong);
-            if (wrong) bad[r] = 1;
-            if (known[r] > 0) {
-                offset[r] += log;
-                excess[r] += KNOWN;
-            }
-            scaled_exp(known[r] ? (known[r] > 0 ? 1e300 : -1e300) : log, own.v[r], exponent.v[r]);
-        }
+    for (int r = 0; r < ROWS; r++) ones.v[r] = 1;
+    for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
+        Vec own, exponent;
+        weigh(read_label(n, taken, n.node_label[node]), own, exponent, offset, excess, bad);
         memory.own[node] = own;
         memory.own_exponent[node] = exponent;
         BELIEF[node] = ones;
     }
+}
+#endif
+
+// The rest of what a block begins with.
+__device__ __noinline__ void load(const Network &n, const Memory &memory, const Taken &taken, Sums offset, Sums excess,
+                                  double *all_offset, double *all_excess, double *room, int *bad) {
+    Vec ones;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) ones.v[r] = 1;
     for (int i = threadIdx.x; i < n.slots; i += blockDim.x) SLOTS[i] = ones;
     for (int i = threadIdx.x; i < n.ports; i += blockDim.x) memory.incoming[i] = memory.cavity[i] = ones;
     for (int i = threadIdx.x; i < n.parts; i += blockDim.x) memory.part_in[i] = memory.part_cavity[i] = ones;
@@ -93,7 +134,7 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
         double all = row_sum(double(left));
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
-            if (r == row && lane < ROWS && all == 0) offset[r] = MINUS_INFINITY;
+            if (r == row && lane < ROWS && all == 0) offset.v[r] = MINUS_INFINITY;
     }
     __syncthreads();
     block_sum(offset, room, all_offset);
@@ -107,8 +148,10 @@ __device__ Memory memory_of(const Network &n, char *scratch, u64 block_bytes) {
     memory.belief = at, at += n.nodes;
     memory.slots = at, at += n.slots;
 #endif
+#if !CACHED && !ECHO
     memory.own = at, at += n.nodes;
     memory.own_exponent = at, at += n.nodes;
+#endif
     memory.incoming = at, at += n.ports;
     memory.cavity = at, at += n.ports;
     memory.entry = at, at += n.entry_count;
@@ -185,10 +228,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             bad[threadIdx.x] = 0;
         }
         __syncthreads();
-        load(n, memory, taken, offset, excess, room, bad);
+        Sums own_offset, own_excess;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) own_offset.v[r] = own_excess.v[r] = 0;
 #if CACHED || ECHO
-        fill_nodes(n, memory, nodes);
+        load_cached(n, memory, taken, nodes, own_offset, own_excess, bad);
+#else
+        load_nodes(n, memory, taken, own_offset, own_excess, bad);
 #endif
+        load(n, memory, taken, own_offset, own_excess, offset, excess, room, bad);
         int active = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; r++) active |= int(taken.row[r] >= 0) << r;
@@ -196,6 +244,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             Watch watch;
 #pragma unroll
             for (int r = 0; r < ROWS; r++) watch.change[r] = watch.drift[r] = 0;
+#if ECHO
+            Watch nothing = watch;
+#endif
             bool last = done + course.stride >= course.iterations;
             for (int step = 0; step < course.stride; step++) {
                 bool look = step + 2 >= course.stride && (last || course.may_stop);
@@ -211,7 +262,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 }
 #if ECHO
                 int left = course.iterations - 1 - done - step;
-                echo(n, memory, nodes, partners, strengths, left % 2 == 0, course.may_stop || left < 3, look ? &watch : nullptr);
+                bool elsewhere = left % 2 == 0;
+                // Apart: what is done in every iteration is to fit the instruction cache. The first that is compared has
+                // nothing to compare with yet.
+                if (look || (NEAR && left < 3)) echo<true>(n, memory, nodes, partners, strengths, elsewhere, look ? &watch : &nothing);
+                else echo<false>(n, memory, nodes, partners, strengths, elsewhere, nullptr);
 #elif CACHED
                 if (look) visit_cached_nodes(n, memory, nodes, &watch);
                 else visit_cached_nodes(n, memory, nodes, nullptr);
@@ -236,7 +291,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 if ((active >> r & 1) && (last || (still && course.may_stop))) finished |= 1 << r;
             }
             if (!finished) continue;
-            settle(n, memory, finished, excess, log_partition, total, room);
+            Products products;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) products.of[r] = {1, 0};
+#if CACHED || ECHO
+            settle_cached(n, memory, nodes, finished, products);
+#else
+            settle_nodes(n, memory, finished, products);
+#endif
+            settle(n, memory, finished, products, excess, log_partition, total, room);
             int r = threadIdx.x;
             if (r < ROWS && (finished >> r & 1)) {
                 double value = log_partition[r] + offset[r] + n.constant;
@@ -249,7 +312,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 answers.converged[row] = change[r] <= fmax(course.tolerance, 1e-6) && drift[r] <= course.drift;
             }
             __syncthreads();
-            store(n, memory, rows, taken, finished, status);
+#if CACHED || ECHO
+            store_cached(n, memory, nodes, rows, taken, finished, status);
+#else
+            store_nodes(n, memory, rows, taken, finished, status);
+#endif
+            if (HAS_GROUPS) store_groups(n, memory, rows, taken, finished, status);
             active &= ~finished;
             __syncthreads();
         }

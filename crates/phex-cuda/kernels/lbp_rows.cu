@@ -28,12 +28,17 @@ struct Product {
     }
 };
 
+// One a row.
+struct Products {
+    Product of[ROWS];
+};
+
 // The block's sum of a number a row, in a fixed order.
-__device__ void block_sum(const double (&value)[ROWS], double *room, double *out) {
+__device__ void block_sum(const Sums &value, double *room, double *out) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        double sum = warp_sum(value[r]);
+        double sum = warp_sum(value.v[r]);
         if (lane == 0) room[warp * ROWS + r] = sum;
     }
     __syncthreads();
@@ -45,18 +50,18 @@ __device__ void block_sum(const double (&value)[ROWS], double *room, double *out
     __syncthreads();
 }
 
-// The logarithms of the products over the block, less their exponents' part, which are added to `exponents`.
-__device__ void block_product(const Product (&product)[ROWS], double (&exponents)[ROWS], double *room, double *out) {
+// The logarithms of the products over the block, less the part of their exponents, which a thread has its share of.
+__device__ void block_product(const Products &products, Sums &exponents, double *room, double *out) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         // Mantissas below 2: the product of 32 is below 2^32.
-        double all = product[r].mantissa;
+        double all = products.of[r].mantissa;
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) all *= __shfl_xor_sync(FULL, all, step);
         int more = 0;
         all = split(all, more);
-        exponents[r] = double(product[r].exponent) + (lane == 0 ? more : 0);
+        exponents.v[r] = double(products.of[r].exponent) + (lane == 0 ? more : 0);
         if (lane == 0) room[warp * ROWS + r] = all;
     }
     __syncthreads();
@@ -74,14 +79,14 @@ __device__ double port_term(const Memory &memory, int port, int r) {
     return log1p(cavity) - log1p(belief);
 }
 
-__device__ void add_larger(const Network &n, const Memory &memory, double (&out)[ROWS]) {
+__device__ void add_larger(const Network &n, const Memory &memory, Sums &out) {
     int warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = threadIdx.x % 32, row = lane % ROWS;
     double mine = 0;
     for (int i = threadIdx.x; HAS_GROUPS && i < n.groups * ROWS; i += blockDim.x) {
         double term = log(memory.group_total[i]) + memory.group_exponent[i] * LN_2;
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
-            if (r == i % ROWS) out[r] += term;
+            if (r == i % ROWS) out.v[r] += term;
     }
     for (int link = warp; HAS_GROUPS && link < n.links; link += warps) {
         double off, on, odds = one(memory.cavity, n.link_port[link], row);
@@ -97,7 +102,7 @@ __device__ void add_larger(const Network &n, const Memory &memory, double (&out)
     }
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
-        if (r == row) out[r] += mine;
+        if (r == row) out.v[r] += mine;
     for (int task = warp; HAS_FACTORS && task < n.factors * ROWS; task += warps) {
         int factor = task / ROWS, r = task % ROWS;
         Count c = count_members(n, memory, factor, r, lane);
@@ -108,75 +113,113 @@ __device__ void add_larger(const Network &n, const Memory &memory, double (&out)
         }
 #pragma unroll
         for (int i = 0; i < ROWS; i++)
-            if (i == r && lane == 0) out[i] += term;
+            if (i == r && lane == 0) out.v[i] += term;
         __syncwarp();
     }
 }
 
-// Beliefs of the rows in the mask from their final messages, and their log Z.
-__device__ __noinline__ void settle(const Network &n, const Memory &memory, int mask, const double *excess,
-                                    double *all, double *total, double *room) {
-    Product product[ROWS];
+// The belief of a node, of the rows in the mask, from its final messages; and its part of log Z.
+__device__ __forceinline__ void settle_node(const Network &n, const Memory &memory, int node, bool counts, int mask,
+                                            const REAL (&mantissa)[ROWS], const int (&exponent)[ROWS],
+                                            Products &products) {
+    REAL odds[ROWS];
+    Vec belief = BELIEF[node];
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) product[r] = {1, 0};
+    for (int r = 0; r < ROWS; r++) {
+        odds[r] = as_odds(mantissa[r], exponent[r]);
+        // 1 + B, or B itself where the 1 is lost anyway and B is cut off.
+        bool whole = exponent[r] > EXPONENT - 1;
+        if (counts) products.of[r].times(whole ? mantissa[r] : 1 + odds[r], whole ? exponent[r] : 0);
+        if (mask >> r & 1) belief.v[r] = odds[r];
+    }
+    BELIEF[node] = belief;
+    tell_factors(n, memory, node, odds, mask);
+}
+
+#if CACHED || ECHO
+__device__ __forceinline__ void settle_cached(const Network &n, const Memory &memory, const NodeCache &cache, int mask,
+                                              Products &products) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++) {
+        if (cache.spans[i] == ~0u) continue;
+        REAL mantissa[ROWS];
+        int exponent[ROWS];
+        hear_cached(n, memory, cache, i, mantissa, exponent);
+        settle_node(n, memory, threadIdx.x + i * THREADS, true, mask, mantissa, exponent, products);
+    }
+}
+#else
+__device__ __noinline__ void settle_nodes(const Network &n, const Memory &memory, int mask, Products &products) {
     for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
-        REAL mantissa[ROWS], odds[ROWS];
+        REAL mantissa[ROWS];
         int exponent[ROWS];
         hear(n, memory, node, mantissa, exponent);
-        Vec belief = BELIEF[node];
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            odds[r] = as_odds(mantissa[r], exponent[r]);
-            // 1 + B, or B itself where the 1 is lost anyway and B is cut off.
-            bool whole = exponent[r] > EXPONENT - 1;
-            if (n.node_label[node] >= 0) product[r].times(whole ? mantissa[r] : 1 + odds[r], whole ? exponent[r] : 0);
-            if (mask >> r & 1) belief.v[r] = odds[r];
-        }
-        BELIEF[node] = belief;
-        tell_factors(n, memory, node, odds, mask);
+        settle_node(n, memory, node, n.node_label[node] >= 0, mask, mantissa, exponent, products);
     }
-    __syncthreads();
-    for (int at = threadIdx.x; at < n.edge_count; at += blockDim.x) {
-        uint4 edge = n.edges[at];
-        if (edge.x == 0xffffffffu) continue;
-#ifdef MILD
-        REAL t = n.weights[at];
-#else
-        REAL w00 = n.weights[4 * at], w01 = n.weights[4 * at + 1];
-        REAL w10 = n.weights[4 * at + 2], w11 = n.weights[4 * at + 3];
+}
 #endif
-        Vec a = BELIEF[edge.x], b = BELIEF[edge.y];
-        Vec to_a = SLOTS[edge.z], to_b = SLOTS[edge.w];
+
+#ifdef MILD
+#define MILD_WEIGHTS 1
+#else
+#define MILD_WEIGHTS 4
+#endif
+
+// Z_f / (Z_a Z_b) of a pair: (1, C) / (1 + B) with C = B / rho.
+__device__ __forceinline__ void settle_edge(const Network &n, const Memory &memory, uint4 edge, const REAL (&w)[MILD_WEIGHTS],
+                                            Products &products) {
+    Vec a = BELIEF[edge.x], b = BELIEF[edge.y];
+    Vec to_a = SLOTS[edge.z], to_b = SLOTS[edge.w];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            // (1, C) / (1 + B) with C = B / rho: the sum is Z_f / (Z_a Z_b).
+    for (int r = 0; r < ROWS; r++) {
 #ifdef MILD
-            // One inverse for all four: beliefs and messages are too near 1 to overflow.
-            REAL both = to_a.v[r] * to_b.v[r], below = (1 + a.v[r]) * (1 + b.v[r]) * both;
-            REAL above = a.v[r] * b.v[r] + both + t * (to_a.v[r] * b.v[r] + a.v[r] * to_b.v[r]);
-            REAL sum = above * quick_inverse(below);
+        // One inverse for all four: beliefs and messages are too near 1 to overflow.
+        REAL both = to_a.v[r] * to_b.v[r], below = (1 + a.v[r]) * (1 + b.v[r]) * both;
+        REAL above = a.v[r] * b.v[r] + both + w[0] * (to_a.v[r] * b.v[r] + a.v[r] * to_b.v[r]);
+        REAL sum = above * quick_inverse(below);
 #else
-            REAL off_a = quick_inverse(1 + a.v[r]), off_b = quick_inverse(1 + b.v[r]);
-            REAL on_a = a.v[r] * off_a * quick_inverse(to_a.v[r]), on_b = b.v[r] * off_b * quick_inverse(to_b.v[r]);
-            REAL sum = w11 * on_a * on_b + w00 * off_a * off_b + (w01 * off_a * on_b + w10 * on_a * off_b);
+        REAL off_a = quick_inverse(1 + a.v[r]), off_b = quick_inverse(1 + b.v[r]);
+        REAL on_a = a.v[r] * off_a * quick_inverse(to_a.v[r]), on_b = b.v[r] * off_b * quick_inverse(to_b.v[r]);
+        REAL sum = w[3] * on_a * on_b + w[0] * off_a * off_b + (w[1] * off_a * on_b + w[2] * on_a * off_b);
 #endif
-            product[r].times(larger(sum, 1 / WIDE), 0);
+        products.of[r].times(larger(sum, 1 / WIDE), 0);
+    }
+}
+
+// log Z of the rows in the mask, from the products over their nodes.
+__device__ __noinline__ void settle(const Network &n, const Memory &memory, int mask, Products products,
+                                    const double *excess, double *all, double *total, double *room) {
+    __syncthreads();
+    // Two at a time: they wait for memory together.
+    for (int first = threadIdx.x; first < n.edge_count; first += 2 * blockDim.x) {
+        uint4 edge[2];
+        REAL weights[2][MILD_WEIGHTS];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            int at = min(first + i * blockDim.x, n.edge_count - 1);
+            edge[i] = n.edges[at];
+#pragma unroll
+            for (int w = 0; w < MILD_WEIGHTS; w++) weights[i][w] = n.weights[MILD_WEIGHTS * at + w];
+            if (first + i * blockDim.x >= n.edge_count) edge[i].x = 0xffffffffu;
         }
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (edge[i].x != 0xffffffffu) settle_edge(n, memory, edge[i], weights[i], products);
     }
     if (HAS_GROUPS) {
         weigh_groups(n, memory, mask, nullptr);
         tell_parts(n, memory, mask);
     }
     __syncthreads();
-    double exponents[ROWS];
-    block_product(product, exponents, room, all);
+    Sums exponents;
+    block_product(products, exponents, room, all);
     block_sum(exponents, room, total);
     // Exponents are integers: what is known cancels exactly.
     if (threadIdx.x < ROWS) all[threadIdx.x] += (total[threadIdx.x] - excess[threadIdx.x]) * LN_2;
     if (HAS_PORTS || HAS_GROUPS) {
-        double larger[ROWS];
+        Sums larger;
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) larger[r] = 0;
+        for (int r = 0; r < ROWS; r++) larger.v[r] = 0;
         add_larger(n, memory, larger);
         block_sum(larger, room, total);
         if (threadIdx.x < ROWS) all[threadIdx.x] += total[threadIdx.x];
@@ -184,32 +227,45 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
     __syncthreads();
 }
 
-// Marginals of the rows in the mask, known labels exactly.
-__device__ __noinline__ void store(const Network &n, const Memory &memory, const Rows &rows, const Taken &taken, int mask,
-                                   const int *status) {
-    const int *node_label = n.node_label;
-    int nodes = n.nodes, labels = n.labels;
-    SCORE *marginals = rows.marginals;
-    for (int node = threadIdx.x; node < nodes; node += blockDim.x) {
-        int label = node_label[node];
-        if (label < 0) continue;
-        Vec belief = BELIEF[node];
+// The marginal of a label, of the rows in the mask; exactly where it is known.
+__device__ __forceinline__ void store_node(const Network &n, const Memory &memory, int node, int label, const Rows &rows,
+                                           const Taken &taken, int mask, const int *status) {
+    if (label < 0) return;
+    Vec belief = BELIEF[node];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            if (!(mask >> r & 1)) continue;
-            REAL odds = belief.v[r], p = odds * inverse(1 + odds);
-            int told = taken.known[r] ? read_known(taken.known[r][label]) : 0;
-            if (told) p = told > 0 ? 1 : 0;
-            marginals[u64(taken.row[r]) * labels + label] = status[r] ? SCORE(QUIET_NAN) : SCORE(p > 1 ? REAL(1) : p);
-        }
+    for (int r = 0; r < ROWS; r++) {
+        if (!(mask >> r & 1)) continue;
+        REAL odds = belief.v[r], p = odds * near_inverse(1 + odds);
+        int told = taken.known[r] ? read_known(taken.known[r][label]) : 0;
+        if (told) p = told > 0 ? 1 : 0;
+        rows.marginals[u64(taken.row[r]) * n.labels + label] = status[r] ? SCORE(QUIET_NAN) : SCORE(p > 1 ? REAL(1) : p);
     }
-    for (int group = 0; HAS_GROUPS && group < n.groups; group++)
+}
+
+#if CACHED || ECHO
+__device__ __forceinline__ void store_cached(const Network &n, const Memory &memory, const NodeCache &cache, const Rows &rows,
+                                             const Taken &taken, int mask, const int *status) {
+#pragma unroll
+    for (int i = 0; i < NODE_ROUNDS; i++)
+        store_node(n, memory, threadIdx.x + i * THREADS, label_of(cache, i), rows, taken, mask, status);
+}
+#else
+__device__ __noinline__ void store_nodes(const Network &n, const Memory &memory, const Rows &rows, const Taken &taken, int mask,
+                                         const int *status) {
+    for (int node = threadIdx.x; node < n.nodes; node += blockDim.x)
+        store_node(n, memory, node, n.node_label[node], rows, taken, mask, status);
+}
+#endif
+
+__device__ __noinline__ void store_groups(const Network &n, const Memory &memory, const Rows &rows, const Taken &taken,
+                                          int mask, const int *status) {
+    for (int group = 0; group < n.groups; group++)
         for (int r = 0; r < ROWS; r++) {
             if (!(mask >> r & 1)) continue;
             double total = memory.group_total[group * ROWS + r];
             for (int s = n.group_start[group] + threadIdx.x; s < n.group_start[group + 1]; s += blockDim.x) {
                 double p = double(one(memory.state_weight, s, r)) / total;
-                SCORE &place = marginals[u64(taken.row[r]) * labels + n.state_label[s]];
+                SCORE &place = rows.marginals[u64(taken.row[r]) * n.labels + n.state_label[s]];
                 place = status[r] ? SCORE(QUIET_NAN) : SCORE(fmin(p, 1.0));
             }
         }

@@ -30,11 +30,14 @@ impl Parents<'_> {
     /// About how many cycles a unit takes, way up or down, as was measured.
     fn cost(&self, unit: &Unit, way: usize) -> usize {
         let (size, layers) = (unit.steps.len(), unit.most_layers);
-        let [fixed, step] = match self.groups > 1 && is_large(self.plan, unit) {
+        let is_large = self.groups > 1 && is_large(self.plan, unit);
+        let [fixed, step] = match is_large {
             true => [[2000, 220], [2500, 600]][way],
             false => [[600, 100 + 8 * size], [800, 250 + 20 * size]][way],
         };
-        fixed + step * size * (1 + layers) / 2
+        // Lanes of a large family share what is read for all layers.
+        let times = if is_large { 1 + layers } else { 2 * layers };
+        fixed + step * size * times / 2
     }
 
     fn needs_of(&self, unit: &Unit) -> usize {

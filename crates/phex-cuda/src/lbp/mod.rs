@@ -33,11 +33,19 @@ const FILES: [&str; 8] = [
 /// Beliefs whose odds change more than this times the tolerance, in proportion, have not converged.
 const DRIFT: f64 = 1e3;
 
-/// Most edges and nodes of a thread that keeps their indices in registers.
-const MOST_ROUNDS: [u32; 2] = [13, 4];
+/// Most edges of a thread that keeps their indices in registers.
+const MOST_EDGES: u32 = 13;
+/// Most nodes of such a thread.
+const MOST_TURNS: usize = 4;
 
 /// Most messages of a label whose exponent a thread keeps in 16 bits: so many of strength 6 do not outweigh what is known.
 const MOST_MESSAGES: usize = 1800;
+
+/// Bytes of an entry of four messages.
+const TAIL: usize = 8;
+
+/// The last iterations, whose beliefs are compared.
+const COMPARED: u32 = 3;
 
 /// Shared memory that the kernel has beside the messages.
 const FIXED_SHARED: usize = 3072;
@@ -71,8 +79,9 @@ enum Iteration {
     Plain,
     /// The same; a thread has so many of both and keeps their indices in registers.
     Cached { edges: u32, nodes: u32 },
-    /// Nodes answer messages in place; a thread has so many.
-    Echo { nodes: u32, kinds: usize },
+    /// Nodes answer messages in place; a thread has so many. Whom further messages come from is in shared memory too, where
+    /// beliefs are compared in the last iterations only.
+    Echo { nodes: u32, kinds: usize, near: bool },
 }
 
 /// Where the diagnosis of each row goes.
@@ -98,7 +107,8 @@ struct RawNetwork {
     larger: [u64; 12],
     factor_cost: u64,
     bias: u64,
-    partners: u64,
+    heads: u64,
+    tails: u64,
     reach: u64,
     strengths: [f32; 4],
     sizes: Sizes,
@@ -108,6 +118,12 @@ struct RawNetwork {
 /// Iterations after which rows are looked at.
 fn stride(options: &MessageOptions) -> u32 {
     [4, 2, 1].into_iter().find(|&s| options.iterations.is_multiple_of(s)).unwrap_or(1)
+}
+
+/// Damping needs the old messages, which answers in place overwrite. And a row must be asked for after as many iterations as
+/// leave every message with its reader: those that the last has, less a multiple of two.
+fn may_echo(options: &MessageOptions) -> bool {
+    options.damping == 0.0 && (options.tolerance == 0.0 || stride(options).is_multiple_of(2))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +152,7 @@ impl Lbp {
                 ),
             });
         }
-        let layout = Layout::new(network)?;
+        let layout = Layout::new(network, may_echo(options))?;
         let tables = layout.tables.upload(device)?;
         Ok(Lbp {
             layout,
@@ -171,35 +187,34 @@ impl Lbp {
             rows: found.unwrap_or(most),
             threads: self.layout.threads,
             shared: found.is_some(),
-            iteration: if single && found.is_some() { self.iteration() } else { Iteration::Plain },
+            iteration: found
+                .filter(|_| single)
+                .map_or(Iteration::Plain, |rows| self.iteration(rows)),
         }
     }
 
-    /// In single precision, with messages in shared memory.
-    fn iteration(&self) -> Iteration {
-        let Sizes { edges, nodes, slots, ports, .. } = self.layout.sizes;
+    /// In single precision, with messages of so many rows in shared memory.
+    fn iteration(&self, rows: usize) -> Iteration {
+        let Sizes { edges, nodes, slots, ports, tails, labels, .. } = self.layout.sizes;
         // One at least: there are no arrays without entries.
         let [edges, rounds] =
             [edges, nodes].map(|count| (count as u32).div_ceil(self.layout.threads).max(1));
         let mild = self.layout.single.is_some_and(|weights| weights.mild);
-        let fits = slots.max(nodes) < 1 << 16 && self.layout.most_messages <= MOST_MESSAGES;
-        if !mild || ports > 0 || !fits || rounds > MOST_ROUNDS[1] {
+        let fits =
+            slots.max(nodes).max(labels) < 0xffff && self.layout.most_messages <= MOST_MESSAGES;
+        if !mild || ports > 0 || !fits || rounds > MOST_TURNS as u32 {
             return Iteration::Plain;
         }
         match self.layout.partners {
-            Some(partners) if self.may_echo() => {
-                Iteration::Echo { nodes: rounds, kinds: partners.kinds }
+            Some(partners) => {
+                let room = nodes as usize * rows * Precision::Single.bytes();
+                let late = self.options.tolerance == 0.0 && self.options.iterations > COMPARED;
+                let near = late && tails as usize * TAIL <= room;
+                Iteration::Echo { nodes: rounds, kinds: partners.kinds, near }
             }
-            _ if edges <= MOST_ROUNDS[0] => Iteration::Cached { edges, nodes: rounds },
+            _ if edges <= MOST_EDGES => Iteration::Cached { edges, nodes: rounds },
             _ => Iteration::Plain,
         }
-    }
-
-    /// Damping needs the old messages, which answers in place overwrite. And a row must be asked for after as many
-    /// iterations as leave every message with its reader: those that the last has, less a multiple of two.
-    fn may_echo(&self) -> bool {
-        let options = &self.options;
-        options.damping == 0.0 && (options.tolerance == 0.0 || stride(options).is_multiple_of(2))
     }
 
     fn function(&self, device: &Device, variant: Variant) -> Result<Function, Error> {
@@ -213,10 +228,10 @@ impl Lbp {
             format!("ROWS={}", variant.rows),
             format!("THREADS={}", variant.threads),
         ];
-        let (cached, echo, edges, nodes, kinds) = match variant.iteration {
-            Iteration::Plain => (0, 0, 0, 0, 0),
-            Iteration::Cached { edges, nodes } => (1, 0, edges, nodes, 0),
-            Iteration::Echo { nodes, kinds } => (0, 1, 0, nodes, kinds),
+        let (cached, echo, edges, nodes, kinds, near) = match variant.iteration {
+            Iteration::Plain => (0, 0, 0, 0, 0, false),
+            Iteration::Cached { edges, nodes } => (1, 0, edges, nodes, 0, false),
+            Iteration::Echo { nodes, kinds, near } => (0, 1, 0, nodes, kinds, near),
         };
         let cache = [
             ("CACHED", cached),
@@ -224,6 +239,7 @@ impl Lbp {
             ("EDGE_ROUNDS", edges),
             ("NODE_ROUNDS", nodes),
             ("KINDS", kinds as u32),
+            ("NEAR", u32::from(near)),
         ];
         defines.extend(cache.iter().map(|(name, value)| format!("{name}={value}")));
         let Sizes { groups, factors, ports, .. } = self.layout.sizes;
@@ -254,7 +270,8 @@ impl Lbp {
         let Sizes { nodes, slots, ports, states, groups, entries, parts, largest, .. } =
             self.layout.sizes;
         let near = if variant.shared { 0 } else { size(nodes + slots) };
-        let vectors = near + 2 * size(nodes + ports + parts) + size(entries) + 5 * size(states);
+        let own = if matches!(variant.iteration, Iteration::Plain) { 2 * size(nodes) } else { 0 };
+        let vectors = near + own + 2 * size(ports + parts) + size(entries) + 5 * size(states);
         let warps = variant.threads as usize / 32;
         let doubles = 2 * size(groups) * variant.rows + warps * 4 * (size(largest) + 1);
         (vectors * variant.rows * variant.real.bytes() + 8 * doubles + 8).next_multiple_of(256)
@@ -327,7 +344,8 @@ impl Lbp {
             larger: layout.larger.map(|at| self.tables.at(at)),
             factor_cost: self.tables.at(layout.factor_cost),
             bias: self.tables.at(layout.bias),
-            partners: table(partners.map(|partners| partners.entries)),
+            heads: table(partners.map(|partners| partners.heads)),
+            tails: table(partners.map(|partners| partners.tails)),
             reach: table(partners.map(|partners| partners.reach)),
             strengths: partners.map_or([1.0; 4], |partners| partners.strengths),
             sizes: layout.sizes,

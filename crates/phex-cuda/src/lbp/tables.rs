@@ -3,7 +3,8 @@
 use phex::infer::Method;
 use phex::infer::compiled::{Network, PairFactor};
 
-use super::echo::{Partners, SLOT_BITS};
+use super::MOST_TURNS;
+use super::echo::{Kinds, Partners};
 use super::order::{EIGHT, Slots, by_degree, in_eights, share_out};
 use super::spread::spread;
 use crate::Error;
@@ -12,7 +13,11 @@ use crate::buffer::{Offset, Tables};
 /// Single precision takes log-weight ratios up to this, as on the processor.
 const SINGLE: f64 = 20.0;
 /// Symmetric pairs up to these costs take the fast way, in single and in double precision.
-const MILD: [f64; 2] = [6.0, 50.0];
+pub(super) const MILD: [f64; 2] = [6.0, 50.0];
+
+/// Threads of a block: most, and where messages are answered in place, which takes more registers, for as many nodes as they
+/// have turns for.
+const MOST_THREADS: [usize; 2] = [1024, 512];
 
 /// Weights in one type of arithmetic.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +32,8 @@ pub(super) struct WeightTables {
 /// Whom messages come from, in single precision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartnerTables {
-    pub(super) entries: Offset,
+    pub(super) heads: Offset,
+    pub(super) tails: Offset,
     pub(super) reach: Offset,
     pub(super) strengths: [f32; 4],
     /// How many strengths there are.
@@ -76,6 +82,7 @@ pub(super) struct Sizes {
     pub(super) factors: i32,
     pub(super) labels: i32,
     pub(super) largest: i32,
+    pub(super) tails: i32,
 }
 
 fn least_cost(pair: &PairFactor) -> f64 {
@@ -96,7 +103,8 @@ fn strongest(network: &Network) -> f64 {
 }
 
 impl Layout {
-    pub(super) fn new(network: &Network) -> Result<Layout, Error> {
+    /// `in_place`: messages may be answered in place.
+    pub(super) fn new(network: &Network, in_place: bool) -> Result<Layout, Error> {
         if !network.tables.is_empty() {
             let why = String::from("relations join the labels of two one-of groups");
             return Err(Error::Unsupported { method: Method::Lbp, why });
@@ -115,18 +123,23 @@ impl Layout {
         // Places of nodes on the device.
         let states: usize = network.groups.iter().map(Vec::len).sum();
         let work = (ends.len() / 4).max(labels.len() / 2).max(states / 2) as u32;
-        let threads = work.next_multiple_of(32).clamp(64, 1024);
+        let ports = !network.links.is_empty() || !network.cardinalities.is_empty();
+        let kinds = if in_place && !ports { Kinds::new(network) } else { None };
+        let few = kinds.is_some() && labels.len() <= MOST_TURNS * MOST_THREADS[1];
+        let threads = work.next_multiple_of(32).clamp(64, MOST_THREADS[usize::from(few)] as u32);
         let mut order = by_degree(&neighbours);
-        if 2 * ends.len() <= 1 << SLOT_BITS {
+        if kinds.is_some() {
             spread(&mut order, &neighbours);
         }
-        let order = share_out(&order, threads as usize / 32);
-        let nodes = labels.len().next_multiple_of(EIGHT);
+        let order = share_out(&order, &neighbours, threads as usize / 32);
+        let nodes = order.len().next_multiple_of(EIGHT);
         let mut node_label = vec![-1i32; nodes];
         let mut place = vec![0usize; labels.len()];
-        for (at, &node) in order.iter().enumerate() {
-            place[node] = at;
-            node_label[at] = labels[node] as i32;
+        for (at, node) in order.iter().enumerate() {
+            if let Some(node) = *node {
+                place[node] = at;
+                node_label[at] = labels[node] as i32;
+            }
         }
         let ends: Vec<[usize; 2]> = ends.iter().map(|ends| ends.map(|node| place[node])).collect();
         let slots = Slots::new(&ends, nodes);
@@ -156,10 +169,11 @@ impl Layout {
         let single = (strongest <= SINGLE)
             .then(|| weights(&mut tables, network, &pairs, MILD[0], |value| value as f32));
         let double = weights(&mut tables, network, &pairs, MILD[1], |value| value);
-        let partners =
-            single.and_then(|single| single.mild.then(|| Partners::new(network, &ends, &slots)));
-        let partners = partners.flatten().map(|partners| PartnerTables {
-            entries: tables.add(&partners.entries),
+        let partners = kinds.and_then(|kinds| Partners::new(&kinds, &ends, &slots));
+        let tails = partners.as_ref().map_or(0, |partners| partners.tails.len());
+        let partners = partners.map(|partners| PartnerTables {
+            heads: tables.add(&partners.heads),
+            tails: tables.add(&partners.tails),
             reach: tables.add(&partners.reach),
             strengths: partners.strengths,
             kinds: partners.kinds,
@@ -193,6 +207,7 @@ impl Layout {
             factors: network.cardinalities.len() as i32,
             labels: network.labels as i32,
             largest: layout.largest,
+            tails: tails as i32,
         };
         Ok(Layout {
             tables,
@@ -214,6 +229,12 @@ impl Layout {
     }
 }
 
+/// Symmetric and of no larger cost.
+pub(super) fn is_mild(costs: &[[f64; 2]; 2], most: f64) -> bool {
+    let [[none, b], [a, both]] = *costs;
+    none == 0.0 && both == 0.0 && a == b && a.abs() <= most
+}
+
 fn weights<T: crate::buffer::Plain>(
     tables: &mut Tables,
     network: &Network,
@@ -221,11 +242,7 @@ fn weights<T: crate::buffer::Plain>(
     mildest: f64,
     round: impl Fn(f64) -> T,
 ) -> WeightTables {
-    let is_mild = |costs: &[[f64; 2]; 2]| {
-        let [[none, b], [a, both]] = *costs;
-        none == 0.0 && both == 0.0 && a == b && a.abs() <= mildest
-    };
-    let mild = pairs.iter().flatten().all(is_mild);
+    let mild = pairs.iter().flatten().all(|costs| is_mild(costs, mildest));
     let values: Vec<T> = if mild {
         pairs.iter().map(|costs| round(costs.map_or(1.0, |costs| (-costs[0][1]).exp()))).collect()
     } else {
