@@ -233,10 +233,12 @@ inline void __syncwarp(unsigned = ~0u) { emulator::warp_barrier(); }
 template <class T> inline T __shfl_xor_sync(unsigned, T x, int step) {
     return emulator::from_lane(x, int(threadIdx.x % 32) ^ step);
 }
-template <class T> inline T __shfl_sync(unsigned, T x, int lane) { return emulator::from_lane(x, lane); }
-template <class T> inline T __shfl_up_sync(unsigned, T x, int step) {
+template <class T> inline T __shfl_sync(unsigned, T x, int lane, int width = 32) {
+    return emulator::from_lane(x, int(threadIdx.x) % 32 / width * width + (lane & (width - 1)));
+}
+template <class T> inline T __shfl_up_sync(unsigned, T x, int step, int width = 32) {
     int lane = int(threadIdx.x) % 32;
-    return emulator::from_lane(x, lane >= step ? lane - step : lane);
+    return emulator::from_lane(x, lane % width >= step ? lane - step : lane);
 }
 template <class T> inline T __shfl_down_sync(unsigned, T x, int step) {
     int lane = int(threadIdx.x) % 32;

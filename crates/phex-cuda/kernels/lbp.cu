@@ -21,6 +21,7 @@ struct __align__(sizeof(REAL) * ROWS) Vec {
 #define FAINT 1e-200
 #define KNOWN 1073741824.0
 #define LOST -1000
+#define PORT_EXPONENT 790
 #ifdef MILD
 #define EXPONENT 300
 #else
@@ -33,6 +34,7 @@ struct __align__(sizeof(REAL) * ROWS) Vec {
 #define FAINT 1e-36f
 #define KNOWN 8388608.0f
 #define LOST -120
+#define PORT_EXPONENT 118
 #ifdef MILD
 #define EXPONENT 40
 #else
@@ -60,13 +62,14 @@ struct Network {
     const int *part_start, *part_states, *part_group, *state_parts_start, *state_parts;
     // Members of cardinality factors: a port p as p, a part p as -1 - p.
     const int *factor_start, *members;
-    const double *factor_cost, *bias;
+    // Weights of counts: k + 1 of a factor of k members. Factors come by size: those up to 7, 15 and 31, then the others.
+    const double *factor_cost, *factor_weight, *bias;
     // Whom the messages of a node come from: its first four, the others by fours; where a node's others start and how many
     // messages it has; the strengths of pairs. See lbp_echo.cu.
     const uint2 *heads, *tails;
     const int2 *reach;
     float strengths[4];
-    int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest, tail_count;
+    int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest, tail_count, small_factors[3];
     double constant;
 };
 
@@ -103,6 +106,14 @@ extern __shared__ __align__(16) double shared_memory[];
 #else
 #define BELIEF memory.belief
 #define SLOTS memory.slots
+#endif
+// Messages of labels from and to larger factors.
+#ifdef SHARED_PORTS
+#define INCOMING (SLOTS + n.slots)
+#define CAVITY (SLOTS + n.slots + n.ports)
+#else
+#define INCOMING memory.incoming
+#define CAVITY memory.cavity
 #endif
 
 __device__ __forceinline__ REAL within(REAL x, REAL limit) {
@@ -190,7 +201,7 @@ __device__ __forceinline__ void hear(const Network &n, const Memory &memory, int
     }
     if (HAS_PORTS)
         for (int port = n.port_start[node]; port < n.port_start[node + 1]; port++) {
-            Vec said = memory.incoming[port];
+            Vec said = INCOMING[port];
 #pragma unroll
             for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r] * said.v[r], exponent[r]);
         }
@@ -200,15 +211,20 @@ __device__ __forceinline__ REAL as_odds(REAL mantissa, int exponent) {
     return mantissa * two_to(max(min(exponent, EXPONENT), -EXPONENT), mantissa);
 }
 
-__device__ __forceinline__ void tell_factors(const Network &n, const Memory &memory, int node,
-                                             const REAL (&odds)[ROWS], int mask) {
+// What a node says to larger factors, which may outweigh more than a pair does: cut off further out.
+__device__ __forceinline__ void tell_factors(const Network &n, const Memory &memory, int node, const REAL (&mantissa)[ROWS],
+                                             const int (&exponent)[ROWS], int mask) {
     if (!HAS_PORTS) return;
+    REAL odds[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        odds[r] = mantissa[r] * two_to(max(min(exponent[r], PORT_EXPONENT), -PORT_EXPONENT), mantissa[r]);
     for (int port = n.port_start[node]; port < n.port_start[node + 1]; port++) {
-        Vec said = memory.incoming[port], cavity = memory.cavity[port];
+        Vec said = INCOMING[port], cavity = CAVITY[port];
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
             if (mask >> r & 1) cavity.v[r] = within(odds[r] / said.v[r], WIDE);
-        memory.cavity[port] = cavity;
+        CAVITY[port] = cavity;
     }
 }
 
@@ -229,15 +245,14 @@ __device__ __forceinline__ void visit_nodes(const Network &n, const Memory &memo
         hear(n, memory, node, mantissa, exponent);
         Vec before;
         if (watch) before = BELIEF[node];
-        REAL odds[ROWS];
         Vec belief;
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            odds[r] = belief.v[r] = as_odds(mantissa[r], exponent[r]);
-            if (watch) watch_change(*watch, r, before.v[r], odds[r]);
+            belief.v[r] = as_odds(mantissa[r], exponent[r]);
+            if (watch) watch_change(*watch, r, before.v[r], belief.v[r]);
         }
         BELIEF[node] = belief;
-        tell_factors(n, memory, node, odds, ~0);
+        tell_factors(n, memory, node, mantissa, exponent, ~0);
     }
 }
 

@@ -3,11 +3,15 @@
 //   rho_i = sum_m e_m q^C(m+1,2) / sum_m e_m q^C(m,2)        e_m the m-th symmetric polynomial of the others' odds
 //
 // Through the distribution D of a count of independent members with odds tilted by tau = e^-lambda, lambda = w (c - 1/2),
-// about a count c, and g(m) = exp(-w (m - c)^2 / 2); D without a member by division from below or from above, whichever
-// damps rounding. Doubles, a warp for a factor and row: lanes are counts, then members. Cost: O(k^2) a factor and row.
+// about a count c, and g(m) = exp(-w (m - c)^2 / 2); D without a member by division, small counts from below
+// and large ones from above. In doubles; lanes are counts, then members. Factors of up to 31 members, and not so strong that they need a
+// tilt, have 8, 16 or 32 lanes a row, which hand numbers over in registers; others a warp and its room in global memory. Cost:
+// O(k^2) a factor and row, O(k) steps.
 
 // Below this total cost of all pairs nothing underflows without a tilt.
 #define SAFE_COST 600.0
+// Probabilities below this may have lost digits; no weight makes up for it.
+#define LOST_DIGITS 1e-280
 
 __device__ __forceinline__ double warp_sum(double x) {
 #pragma unroll
@@ -17,7 +21,13 @@ __device__ __forceinline__ double warp_sum(double x) {
 
 __device__ __forceinline__ double member_odds(const Network &n, const Memory &memory, int factor, int i, int r) {
     int member = n.members[n.factor_start[factor] + i];
-    return member >= 0 ? double(one(memory.cavity, member, r)) : double(one(memory.part_cavity, -1 - member, r));
+    return member >= 0 ? double(one(CAVITY, member, r)) : double(one(memory.part_cavity, -1 - member, r));
+}
+
+// ln(1 + C) - ln(1 + B) of a port.
+__device__ double port_term(const Network &n, const Memory &memory, int port, int r) {
+    double cavity = one(CAVITY, port, r), belief = cavity * double(one(INCOMING, port, r));
+    return log1p(cavity) - log1p(belief);
 }
 
 // A warp's room: odds, tilted probability on, distribution, weight; k + 1 numbers each.
@@ -78,6 +88,13 @@ __device__ Count count_members(const Network &n, const Memory &memory, int facto
     return c;
 }
 
+// Whether the distribution without a member is still found from below at a count; from where it is not, from above. See the
+// processor's `counts.rs`.
+__device__ __forceinline__ bool rises(double here, double before, int count, double on, double off) {
+    if (count == 0) return here >= LOST_DIGITS || off > 1e-8;
+    return before < LOST_DIGITS || here * off >= before * on;
+}
+
 // The odds that a member hears, above and below the line; each lane asks for its own member.
 __device__ void count_message(const Count &c, double cost, int member, double &above, double &below) {
     above = below = 0;
@@ -86,42 +103,138 @@ __device__ void count_message(const Count &c, double cost, int member, double &a
         for (int i = 0; i < c.k; i++) below += i == member ? 0 : c.odds[i];
         return;
     }
-    double on = c.on[member], off = 1 / (1 + c.odds[member] * c.tilt), left = 0;
-    if (on <= 0.5) {
-        double least = 1 / off;
-        for (int m = 0; m < c.k; m++) {
-            left = fmax((c.distribution[m] - on * left) * least, 0.0);
-            above += left * c.weight[m + 1];
-            below += left * c.weight[m];
-        }
-    } else {
-        double most = 1 / on;
-        for (int m = c.k - 1; m >= 0; m--) {
-            left = fmax((c.distribution[m + 1] - off * left) * most, 0.0);
-            above += left * c.weight[m + 1];
-            below += left * c.weight[m];
-        }
+    double on = c.on[member], off = 1 / (1 + c.odds[member] * c.tilt), least = 1 / off, most = 1 / on, left = 0;
+    int turn = 0;
+    for (; turn < c.k && rises(c.distribution[turn], turn ? c.distribution[turn - 1] : 0, turn, on, off); turn++) {
+        left = c.distribution[turn] < LOST_DIGITS ? 0.0 : fmax((c.distribution[turn] - on * left) * least, 0.0);
+        above += left * c.weight[turn + 1];
+        below += left * c.weight[turn];
+    }
+    left = 0;
+    for (int m = c.k - 1; m >= turn; m--) {
+        left = fmax((c.distribution[m + 1] - off * left) * most, 0.0);
+        above += left * c.weight[m + 1];
+        below += left * c.weight[m];
     }
     above *= c.tilt;
 }
 
+// Tells a member of a factor.
+__device__ __forceinline__ void tell_member(const Memory &memory, const Network &n, const Course &course, int member, int r,
+                                            double above, double below) {
+    REAL &said = member >= 0 ? one(INCOMING, member, r) : one(memory.part_in, -1 - member, r);
+#ifdef DAMPED
+    double before = said, fresh = course.new_part * (1 + before), kept = course.old_part * (above + below);
+    above = fresh * above + kept * before;
+    below = fresh * below + kept;
+#endif
+    said = REAL(fmin(fmax(above / below, 1.0 / double(WIDE)), double(WIDE)));
+}
+
+// What a lane knows of a small factor: the odds of a member, how likely a count is, and its weight.
+struct Few {
+    double odds, off, on, counts, weight;
+    int factor, row, start, k, most;
+    bool hard, there;
+};
+
+// Of WIDTH lanes a factor and row, more than it has members, those from the `first` on.
+template <int WIDTH>
+__device__ __forceinline__ Few count_few(const Network &n, const Memory &memory, int from, int tasks, int first) {
+    int lane = threadIdx.x % 32, at = lane % WIDTH, task = min(first + lane / WIDTH, tasks - 1);
+    Few f;
+    f.there = first + lane / WIDTH < tasks;
+    f.factor = from + task / ROWS;
+    f.row = task % ROWS;
+    f.start = n.factor_start[f.factor];
+    f.k = n.factor_start[f.factor + 1] - f.start;
+    // Factors come by size: the last of the warp has the most members.
+    int last = from + (min(first + 32 / WIDTH, tasks) - 1) / ROWS;
+    f.most = n.factor_start[last + 1] - n.factor_start[last];
+    f.hard = isinf(n.factor_cost[f.factor]);
+    f.odds = at < f.k ? member_odds(n, memory, f.factor, at, f.row) : 0.0;
+    f.weight = at <= f.k ? n.factor_weight[f.start + f.factor + at] : 0.0;
+    f.off = 1 / (1 + f.odds);
+    f.on = f.odds * f.off;
+    f.counts = at == 0 ? 1 : 0;
+    for (int i = 0; i < f.most; i++) {
+        double on = __shfl_sync(FULL, f.on, i, WIDTH), off = __shfl_sync(FULL, f.off, i, WIDTH);
+        double fewer = __shfl_up_sync(FULL, f.counts, 1, WIDTH);
+        if (i < f.k) f.counts = f.counts * off + (at > 0 ? fewer * on : 0.0);
+    }
+    return f;
+}
+
+// Messages of the factors of a size.
+template <int WIDTH>
+__device__ __forceinline__ void visit_few(const Network &n, const Memory &memory, const Course &course, int from, int to) {
+    int at = threadIdx.x % WIDTH, tasks = (to - from) * ROWS;
+    for (int first = threadIdx.x / 32 * (32 / WIDTH); first < tasks; first += blockDim.x / WIDTH) {
+        Few f = count_few<WIDTH>(n, memory, from, tasks, first);
+        double above = 0, below = 0, left = 0, before = 0, least = 1 / f.off, most = 1 / f.on;
+        double near = __shfl_sync(FULL, f.weight, 0, WIDTH), top = __shfl_sync(FULL, f.weight, f.k, WIDTH);
+        // Counts without the member: from 0 on up to the turn, then from k - 1 down to it.
+        bool up = true;
+        int down = f.k - 1;
+        for (int step = 0; step < f.most; step++) {
+            double here = __shfl_sync(FULL, f.counts, step, WIDTH), other = __shfl_sync(FULL, f.odds, step, WIDTH);
+            if (up && !rises(here, before, step, f.on, f.off)) {
+                up = false;
+                left = 0;
+                near = top;
+            }
+            before = here;
+            double above_it = __shfl_sync(FULL, f.counts, down + 1, WIDTH);
+            double far = __shfl_sync(FULL, f.weight, up ? step + 1 : down, WIDTH);
+            if (f.hard) {
+                // 1 / (1 + the odds of the others)
+                below += step == at ? 0.0 : other;
+            } else if (step < f.k) {
+                left = fmax(up ? (here - f.on * left) * least : (above_it - f.off * left) * most, 0.0);
+                if (up && here < LOST_DIGITS) left = 0;
+                above += left * (up ? far : near);
+                below += left * (up ? near : far);
+            }
+            near = far;
+            down -= !up;
+        }
+        if (f.hard) above = 1, below += 1;
+        if (at < f.k && f.there) tell_member(memory, n, course, n.members[f.start + at], f.row, above, below);
+    }
+}
+
+// The parts of the factors of a size in log Z, each lane its own: ln Z_f - sum of ln(1 + a), and what members say.
+template <int WIDTH>
+__device__ __forceinline__ void add_few(const Network &n, const Memory &memory, int from, int to, Sums &out) {
+    int at = threadIdx.x % WIDTH, tasks = (to - from) * ROWS;
+    for (int first = threadIdx.x / 32 * (32 / WIDTH); first < tasks; first += blockDim.x / WIDTH) {
+        Few f = count_few<WIDTH>(n, memory, from, tasks, first);
+        double total = f.hard ? f.odds + (at == 0 ? 1 : 0) : f.counts * f.weight, mine = 0;
+#pragma unroll
+        for (int step = 1; step < WIDTH; step *= 2) total += __shfl_xor_sync(FULL, total, step);
+        if (f.hard) mine -= log1p(f.odds);
+        if (at == 0) mine += log(total) + (f.hard ? 0.0 : n.factor_cost[f.factor] / 8);
+        int member = at < f.k ? n.members[f.start + at] : -1;
+        if (member >= 0) mine += port_term(n, memory, member, f.row);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (r == f.row && f.there) out.v[r] += mine;
+    }
+}
+
 // All messages of all factors.
 __device__ void visit_counts(const Network &n, const Memory &memory, const Course &course) {
+    visit_few<8>(n, memory, course, 0, n.small_factors[0]);
+    visit_few<16>(n, memory, course, n.small_factors[0], n.small_factors[1]);
+    visit_few<32>(n, memory, course, n.small_factors[1], n.small_factors[2]);
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    for (int task = warp; task < n.factors * ROWS; task += blockDim.x / 32) {
+    for (int task = n.small_factors[2] * ROWS + warp; task < n.factors * ROWS; task += blockDim.x / 32) {
         int factor = task / ROWS, r = task % ROWS;
         Count c = count_members(n, memory, factor, r, lane);
         for (int i = lane; i < c.k; i += 32) {
             double above, below;
             count_message(c, n.factor_cost[factor], i, above, below);
-            int member = n.members[n.factor_start[factor] + i];
-            REAL &said = member >= 0 ? one(memory.incoming, member, r) : one(memory.part_in, -1 - member, r);
-#ifdef DAMPED
-            double before = said, fresh = course.new_part * (1 + before), kept = course.old_part * (above + below);
-            above = fresh * above + kept * before;
-            below = fresh * below + kept;
-#endif
-            said = REAL(fmin(fmax(above / below, 1.0 / double(WIDE)), double(WIDE)));
+            tell_member(memory, n, course, n.members[n.factor_start[factor] + i], r, above, below);
         }
         __syncwarp();
     }
@@ -140,4 +253,25 @@ __device__ double count_energy(const Network &n, const Count &c, int factor, int
     for (int m = lane; m <= c.k; m += 32) total += c.distribution[m] * c.weight[m];
     for (int i = lane; i < c.k; i += 32) moved += log1p(c.odds[i] * c.tilt) - log1p(c.odds[i]);
     return log(warp_sum(total)) + cost * c.centre * c.centre / 2 + warp_sum(moved);
+}
+
+// The parts of all factors in log Z, and what their members say.
+__device__ void add_counts(const Network &n, const Memory &memory, Sums &out) {
+    add_few<8>(n, memory, 0, n.small_factors[0], out);
+    add_few<16>(n, memory, n.small_factors[0], n.small_factors[1], out);
+    add_few<32>(n, memory, n.small_factors[1], n.small_factors[2], out);
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int task = n.small_factors[2] * ROWS + warp; task < n.factors * ROWS; task += blockDim.x / 32) {
+        int factor = task / ROWS, row = task % ROWS;
+        Count c = count_members(n, memory, factor, row, lane);
+        double energy = count_energy(n, c, factor, lane), mine = lane == 0 ? energy : 0;
+        for (int i = lane; i < c.k; i += 32) {
+            int member = n.members[n.factor_start[factor] + i];
+            if (member >= 0) mine += port_term(n, memory, member, row);
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (r == row) out.v[r] += mine;
+        __syncwarp();
+    }
 }

@@ -29,7 +29,7 @@ __device__ void hear_links(const Network &n, const Memory &memory) {
     for (int at = threadIdx.x; at < n.entry_count; at += blockDim.x) {
         int2 entry = n.entries[at];
         REAL w0 = n.entry_weights[2 * at], w1 = n.entry_weights[2 * at + 1];
-        Vec odds = memory.cavity[n.link_port[entry.y]], said;
+        Vec odds = CAVITY[n.link_port[entry.y]], said;
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             REAL off = inverse(1 + odds.v[r]), on = odds.v[r] * off;
@@ -72,29 +72,44 @@ __device__ void weigh_states(const Network &n, const Memory &memory, int mask) {
     }
 }
 
-// Brings the weights of each group to one exponent, and adds them up. A warp has a group.
-__device__ void total_groups(const Network &n, const Memory &memory, int mask, Watch *watch) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, r = lane % ROWS;
+// A sum, or the largest number, over the threads of a block that have the same row as this one.
+__device__ __forceinline__ double block_row(double x, bool largest, double *room) {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    x = largest ? row_most(x) : row_sum(x);
+    __syncthreads();
+    if (lane < ROWS) room[warp * ROWS + lane] = x;
+    __syncthreads();
+    double all = room[lane % ROWS];
+    for (int w = 1; w < blockDim.x / 32; w++) {
+        double other = room[w * ROWS + lane % ROWS];
+        all = largest ? fmax(all, other) : all + other;
+    }
+    return all;
+}
+
+// Brings the weights of each group to one exponent, and adds them up. A warp has a group, or the block if groups are few.
+template <bool ALL>
+__device__ __forceinline__ void total_groups(const Network &n, const Memory &memory, int mask, Watch *watch, double *room) {
+    int lane = ALL ? threadIdx.x : threadIdx.x % 32, lanes = (ALL ? blockDim.x : 32) / ROWS, r = lane % ROWS;
     bool mine = mask >> r & 1;
-    for (int group = warp; group < n.groups; group += blockDim.x / 32) {
+    for (int group = ALL ? 0 : threadIdx.x / 32; group < n.groups; group += ALL ? 1 : blockDim.x / 32) {
         int from = n.group_start[group], to = n.group_start[group + 1];
         double most = -1e300, total = 0;
-        for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES)
-            most = fmax(most, double(one(memory.state_exponent, s, r)));
-        most = row_most(most);
-        for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES) {
+        for (int s = from + lane / ROWS; s < to; s += lanes) most = fmax(most, double(one(memory.state_exponent, s, r)));
+        most = ALL ? block_row(most, true, room) : row_most(most);
+        for (int s = from + lane / ROWS; s < to; s += lanes) {
             double below = double(one(memory.state_exponent, s, r)) - most;
             REAL weight = one(memory.state_weight, s, r);
             weight = below < LOST ? REAL(0) : weight * two_to(int(below), weight);
             if (mine) one(memory.state_weight, s, r) = weight;
             total += double(weight);
         }
-        total = row_sum(total);
+        total = ALL ? block_row(total, false, room) : row_sum(total);
         if (mine && lane < ROWS) {
             memory.group_total[group * ROWS + r] = total;
             memory.group_exponent[group * ROWS + r] = most;
         }
-        for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES) {
+        for (int s = from + lane / ROWS; s < to; s += lanes) {
             if (!mine) continue;
             REAL now = REAL(double(one(memory.state_weight, s, r)) / total), before = one(memory.state_belief, s, r);
             if (watch) {
@@ -170,7 +185,7 @@ __device__ void tell_links(const Network &n, const Memory &memory, const Course 
         double off, on;
         link_sums(n, memory, link, lane, off, on);
         if (lane >= ROWS) continue;
-        REAL &said = one(memory.incoming, n.link_port[link], r);
+        REAL &said = one(INCOMING, n.link_port[link], r);
 #ifdef DAMPED
         double before = said, fresh = course.new_part * (1 + before), kept = course.old_part * (on + off);
         on = fresh * on + kept * before;
@@ -205,11 +220,12 @@ __device__ void tell_parts(const Network &n, const Memory &memory, int mask) {
 }
 
 // The weights of all groups from the newest that they were told.
-__device__ void weigh_groups(const Network &n, const Memory &memory, int mask, Watch *watch) {
+__device__ void weigh_groups(const Network &n, const Memory &memory, int mask, Watch *watch, double *room) {
     hear_links(n, memory);
     __syncthreads();
     weigh_states(n, memory, mask);
     __syncthreads();
-    total_groups(n, memory, mask, watch);
+    if (n.groups * 64 <= blockDim.x) total_groups<true>(n, memory, mask, watch, room);
+    else total_groups<false>(n, memory, mask, watch, room);
     __syncthreads();
 }

@@ -105,7 +105,7 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
 #pragma unroll
     for (int r = 0; r < ROWS; r++) ones.v[r] = 1;
     for (int i = threadIdx.x; i < n.slots; i += blockDim.x) SLOTS[i] = ones;
-    for (int i = threadIdx.x; i < n.ports; i += blockDim.x) memory.incoming[i] = memory.cavity[i] = ones;
+    for (int i = threadIdx.x; i < n.ports; i += blockDim.x) INCOMING[i] = CAVITY[i] = ones;
     for (int i = threadIdx.x; i < n.parts; i += blockDim.x) memory.part_in[i] = memory.part_cavity[i] = ones;
     for (int i = threadIdx.x; i < n.states; i += blockDim.x) memory.state_belief[i] = ones;
     // A group with a label that is known to be on has no other state, and with two none at all.
@@ -152,8 +152,10 @@ __device__ Memory memory_of(const Network &n, char *scratch, u64 block_bytes) {
     memory.own = at, at += n.nodes;
     memory.own_exponent = at, at += n.nodes;
 #endif
+#ifndef SHARED_PORTS
     memory.incoming = at, at += n.ports;
     memory.cavity = at, at += n.ports;
+#endif
     memory.entry = at, at += n.entry_count;
     memory.state_own = at, at += n.states;
     memory.state_own_exponent = at, at += n.states;
@@ -255,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     __syncthreads();
                 }
                 if (HAS_GROUPS) {
-                    weigh_groups(n, memory, ~0, look ? &watch : nullptr);
+                    weigh_groups(n, memory, ~0, look ? &watch : nullptr, room);
                     tell_links(n, memory, course);
                     tell_parts(n, memory, ~0);
                     __syncthreads();

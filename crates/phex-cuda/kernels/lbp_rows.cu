@@ -73,12 +73,6 @@ __device__ void block_product(const Products &products, Sums &exponents, double 
     __syncthreads();
 }
 
-// ln(1 + C) - ln(1 + B) of a port.
-__device__ double port_term(const Memory &memory, int port, int r) {
-    double cavity = one(memory.cavity, port, r), belief = cavity * double(one(memory.incoming, port, r));
-    return log1p(cavity) - log1p(belief);
-}
-
 __device__ void add_larger(const Network &n, const Memory &memory, Sums &out) {
     int warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = threadIdx.x % 32, row = lane % ROWS;
     double mine = 0;
@@ -89,11 +83,11 @@ __device__ void add_larger(const Network &n, const Memory &memory, Sums &out) {
             if (r == i % ROWS) out.v[r] += term;
     }
     for (int link = warp; HAS_GROUPS && link < n.links; link += warps) {
-        double off, on, odds = one(memory.cavity, n.link_port[link], row);
+        double off, on, odds = one(CAVITY, n.link_port[link], row);
         link_sums(n, memory, link, lane, off, on);
         double total = memory.group_total[n.link_group[link] * ROWS + row];
         if (lane < ROWS)
-            mine += log((off + on * odds) / (1 + odds)) - log(total) + port_term(memory, n.link_port[link], row);
+            mine += log((off + on * odds) / (1 + odds)) - log(total) + port_term(n, memory, n.link_port[link], row);
     }
     for (int part = warp; HAS_GROUPS && part < n.parts; part += warps) {
         double here, rest, total = memory.group_total[n.part_group[part] * ROWS + row];
@@ -103,37 +97,24 @@ __device__ void add_larger(const Network &n, const Memory &memory, Sums &out) {
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
         if (r == row) out.v[r] += mine;
-    for (int task = warp; HAS_FACTORS && task < n.factors * ROWS; task += warps) {
-        int factor = task / ROWS, r = task % ROWS;
-        Count c = count_members(n, memory, factor, r, lane);
-        double term = count_energy(n, c, factor, lane);
-        for (int i = 0; i < c.k; i++) {
-            int member = n.members[n.factor_start[factor] + i];
-            if (member >= 0) term += port_term(memory, member, r);
-        }
-#pragma unroll
-        for (int i = 0; i < ROWS; i++)
-            if (i == r && lane == 0) out.v[i] += term;
-        __syncwarp();
-    }
+    if (HAS_FACTORS) add_counts(n, memory, out);
 }
 
 // The belief of a node, of the rows in the mask, from its final messages; and its part of log Z.
 __device__ __forceinline__ void settle_node(const Network &n, const Memory &memory, int node, bool counts, int mask,
                                             const REAL (&mantissa)[ROWS], const int (&exponent)[ROWS],
                                             Products &products) {
-    REAL odds[ROWS];
     Vec belief = BELIEF[node];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        odds[r] = as_odds(mantissa[r], exponent[r]);
+        REAL odds = as_odds(mantissa[r], exponent[r]);
         // 1 + B, or B itself where the 1 is lost anyway and B is cut off.
         bool whole = exponent[r] > EXPONENT - 1;
-        if (counts) products.of[r].times(whole ? mantissa[r] : 1 + odds[r], whole ? exponent[r] : 0);
-        if (mask >> r & 1) belief.v[r] = odds[r];
+        if (counts) products.of[r].times(whole ? mantissa[r] : 1 + odds, whole ? exponent[r] : 0);
+        if (mask >> r & 1) belief.v[r] = odds;
     }
     BELIEF[node] = belief;
-    tell_factors(n, memory, node, odds, mask);
+    tell_factors(n, memory, node, mantissa, exponent, mask);
 }
 
 #if CACHED || ECHO
@@ -207,7 +188,7 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
             if (edge[i].x != 0xffffffffu) settle_edge(n, memory, edge[i], weights[i], products);
     }
     if (HAS_GROUPS) {
-        weigh_groups(n, memory, mask, nullptr);
+        weigh_groups(n, memory, mask, nullptr, room);
         tell_parts(n, memory, mask);
     }
     __syncthreads();

@@ -68,7 +68,9 @@ struct Variant {
     /// Rows of a block.
     rows: usize,
     threads: u32,
+    /// Whether the numbers of labels and pairs lie in shared memory, and those of larger factors with them.
     shared: bool,
+    ports: bool,
     iteration: Iteration,
 }
 
@@ -106,6 +108,7 @@ struct RawNetwork {
     entry_weights: u64,
     larger: [u64; 12],
     factor_cost: u64,
+    factor_weight: u64,
     bias: u64,
     heads: u64,
     tails: u64,
@@ -173,6 +176,7 @@ impl Lbp {
         let single = score == Precision::Single && self.layout.single.is_some();
         let real = if single { Precision::Single } else { Precision::Double };
         let one = (sizes.nodes + sizes.slots) as usize * real.bytes();
+        let ports = 2 * sizes.ports as usize * real.bytes();
         let fits = |rows: usize| rows * one + FIXED_SHARED <= self.shared_bytes;
         // Few rows spread over all multiprocessors.
         let most = match rows {
@@ -187,6 +191,9 @@ impl Lbp {
             rows: found.unwrap_or(most),
             threads: self.layout.threads,
             shared: found.is_some(),
+            ports: sizes.ports > 0
+                && found
+                    .is_some_and(|rows| rows * (one + ports) + FIXED_SHARED <= self.shared_bytes),
             iteration: found
                 .filter(|_| single)
                 .map_or(Iteration::Plain, |rows| self.iteration(rows)),
@@ -253,6 +260,7 @@ impl Lbp {
             ("MILD", weights.mild),
             ("DAMPED", self.options.damping > 0.0),
             ("SHARED", variant.shared),
+            ("SHARED_PORTS", variant.ports),
         ];
         defines.extend(flags.iter().filter(|flag| flag.1).map(|flag| flag.0.to_owned()));
         device.function(&Source { kernel: "lbp", files: &FILES, defines })
@@ -260,7 +268,8 @@ impl Lbp {
 
     fn shared(&self, variant: Variant) -> usize {
         let sizes = &self.layout.sizes;
-        let numbers = (sizes.nodes + sizes.slots) as usize * variant.rows;
+        let ports = if variant.ports { 2 * sizes.ports } else { 0 };
+        let numbers = (sizes.nodes + sizes.slots + ports) as usize * variant.rows;
         if variant.shared { numbers * variant.real.bytes() } else { 0 }
     }
 
@@ -271,7 +280,8 @@ impl Lbp {
             self.layout.sizes;
         let near = if variant.shared { 0 } else { size(nodes + slots) };
         let own = if matches!(variant.iteration, Iteration::Plain) { 2 * size(nodes) } else { 0 };
-        let vectors = near + own + 2 * size(ports + parts) + size(entries) + 5 * size(states);
+        let ports = if variant.ports { 0 } else { 2 * size(ports) };
+        let vectors = near + own + ports + 2 * size(parts) + size(entries) + 5 * size(states);
         let warps = variant.threads as usize / 32;
         let doubles = 2 * size(groups) * variant.rows + warps * 4 * (size(largest) + 1);
         (vectors * variant.rows * variant.real.bytes() + 8 * doubles + 8).next_multiple_of(256)
@@ -343,6 +353,7 @@ impl Lbp {
             entry_weights: self.tables.at(weights.entries),
             larger: layout.larger.map(|at| self.tables.at(at)),
             factor_cost: self.tables.at(layout.factor_cost),
+            factor_weight: self.tables.at(layout.factor_weight),
             bias: self.tables.at(layout.bias),
             heads: table(partners.map(|partners| partners.heads)),
             tails: table(partners.map(|partners| partners.tails)),

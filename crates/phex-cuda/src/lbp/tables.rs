@@ -1,7 +1,7 @@
 //! A factor graph as tables of the device.
 
 use phex::infer::Method;
-use phex::infer::compiled::{Network, PairFactor};
+use phex::infer::compiled::{Cardinality, Network, PairFactor};
 
 use super::MOST_TURNS;
 use super::echo::{Kinds, Partners};
@@ -59,6 +59,7 @@ pub(super) struct Layout {
     /// From `link_start` to `members`.
     pub(super) larger: [Offset; 12],
     pub(super) factor_cost: Offset,
+    pub(super) factor_weight: Offset,
     pub(super) bias: Offset,
     pub(super) sizes: Sizes,
     pub(super) constant: f64,
@@ -83,6 +84,7 @@ pub(super) struct Sizes {
     pub(super) labels: i32,
     pub(super) largest: i32,
     pub(super) tails: i32,
+    pub(super) small_factors: [i32; 3],
 }
 
 fn least_cost(pair: &PairFactor) -> f64 {
@@ -192,8 +194,10 @@ impl Layout {
                 .map(|table| tables.add(table));
         let entries_at = tables.add(&layout.entries);
         let larger_at = layout.tables().map(|table| tables.add(table));
-        let costs: Vec<f64> = network.cardinalities.iter().map(|factor| factor.cost).collect();
-        let (factor_cost, bias) = (tables.add(&costs), tables.add(&network.bias));
+        let costs: Vec<f64> = layout.factors.iter().map(|factor| factor.cost).collect();
+        let weights: Vec<f64> = layout.factors.iter().flat_map(count_weights).collect();
+        let (factor_cost, factor_weight) = (tables.add(&costs), tables.add(&weights));
+        let bias = tables.add(&network.bias);
         let sizes = Sizes {
             edges: edges.len() as i32,
             nodes: nodes as i32,
@@ -208,6 +212,7 @@ impl Layout {
             labels: network.labels as i32,
             largest: layout.largest,
             tails: tails as i32,
+            small_factors: layout.small_factors,
         };
         Ok(Layout {
             tables,
@@ -221,6 +226,7 @@ impl Layout {
             entries: entries_at,
             larger: larger_at,
             factor_cost,
+            factor_weight,
             bias,
             sizes,
             constant: network.constant,
@@ -262,7 +268,10 @@ fn weights<T: crate::buffer::Plain>(
 }
 
 /// Links, parts and cardinality factors.
-struct Larger {
+struct Larger<'a> {
+    /// Cardinality factors by size, and how many have so many members at most.
+    factors: Vec<&'a Cardinality>,
+    small_factors: [i32; 3],
     port_start: Vec<i32>,
     entries: Vec<[i32; 2]>,
     link_start: Vec<i32>,
@@ -278,7 +287,7 @@ struct Larger {
     largest: i32,
 }
 
-impl Larger {
+impl Larger<'_> {
     fn tables(&self) -> [&Vec<i32>; 12] {
         [
             &self.link_start,
@@ -297,7 +306,37 @@ impl Larger {
     }
 }
 
-fn larger(network: &Network, index: &[usize], place: &[usize], nodes: usize) -> Larger {
+/// Members of the cardinality factors that have 8, 16 and 32 lanes.
+const SMALL: [usize; 3] = [7, 15, 31];
+/// Factors of a larger total cost need a tilt, as on the processor.
+const SAFE_COST: f64 = 600.0;
+
+fn members(factor: &Cardinality) -> usize {
+    factor.labels.len() + factor.parts.len()
+}
+
+/// In which of the sizes a factor is; the last are those that are not small.
+fn size_class(factor: &Cardinality) -> usize {
+    let count = members(factor);
+    let strong = factor.cost.is_finite() && factor.cost * (count * count) as f64 / 2.0 >= SAFE_COST;
+    let class = SMALL.iter().position(|&most| count <= most && !strong);
+    class.unwrap_or(SMALL.len())
+}
+
+/// `exp(-w (m - 1/2)^2 / 2)` for counts `m`: to a factor, the cost of its pairs.
+fn count_weights(factor: &&Cardinality) -> Vec<f64> {
+    let weight = |count: usize| {
+        let away = count as f64 - 0.5;
+        if factor.cost.is_finite() { (-factor.cost * away * away / 2.0).exp() } else { 0.0 }
+    };
+    (0..=members(factor)).map(weight).collect()
+}
+
+fn larger<'a>(network: &'a Network, index: &[usize], place: &[usize], nodes: usize) -> Larger<'a> {
+    let mut factors: Vec<&Cardinality> = network.cardinalities.iter().collect();
+    factors.sort_by_key(|factor| (size_class(factor), members(factor)));
+    let small_factors =
+        [0, 1, 2].map(|class| factors.partition_point(|f| size_class(f) <= class) as i32);
     let node = |label: usize| place[index[label]];
     let members = network.cardinalities.iter().flat_map(|factor| &factor.labels);
     let ported = network.links.iter().map(|link| link.label).chain(members.copied());
@@ -326,7 +365,7 @@ fn larger(network: &Network, index: &[usize], place: &[usize], nodes: usize) -> 
     let link_group = network.links.iter().map(|link| link.group as i32).collect();
     let (mut part_start, mut part_states, mut part_group) = (vec![0i32], Vec::new(), Vec::new());
     let (mut factor_start, mut members, mut of_part) = (vec![0i32], Vec::new(), Vec::new());
-    for factor in &network.cardinalities {
+    for factor in &factors {
         members.extend(factor.labels.iter().map(|&label| port_of(label)));
         for part in &factor.parts {
             let at = part_group.len() as i32;
@@ -345,6 +384,8 @@ fn larger(network: &Network, index: &[usize], place: &[usize], nodes: usize) -> 
     let state_parts = by_first(of_part, states);
     let largest = factor_start.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
     Larger {
+        factors,
+        small_factors,
         port_start,
         entries,
         link_start,

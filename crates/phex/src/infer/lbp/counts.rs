@@ -10,7 +10,7 @@
 //! the odds are tilted by `τ = e^−λ`, `λ = w (c − ½)`, about a count c: then
 //! `e^{λm} q^C(m,2) = g(m) e^{w c²/2}` with `g(m) = exp(−w (m − c)² / 2)`, and
 //! `ρ_i = τ Σ D₋ᵢ(m) g(m+1) / Σ D₋ᵢ(m) g(m)`. D₋ᵢ comes from D by division by the member's own
-//! polynomial, from below or from above, whichever damps rounding. Cost: O(k²) for all k messages,
+//! polynomial, small counts from below and large ones from above, so that all keep their digits. Cost: O(k²) for all k messages,
 //! where pairs would need k² messages too but pass them around in circles.
 
 use super::Compiled;
@@ -22,6 +22,8 @@ use crate::infer::lanes::{Elementary, Lanes};
 
 /// Below this total cost of all pairs nothing underflows without a tilt.
 const SAFE: f64 = 600.0;
+/// Probabilities below this may have lost digits; no weight makes up for it.
+const FAINT: f64 = 1e-280;
 
 /// The count of a cardinality factor's members, for some rows.
 pub(super) struct Count<const L: usize> {
@@ -205,36 +207,56 @@ impl<const L: usize> Count<L> {
     fn message(&self, member: usize) -> [Lanes<f64, L>; 2] {
         let k = self.on.len();
         let (on, off) = (&self.on[member], &self.off[member]);
-        let mut rising = [Lanes([0.0; L]); 2];
-        let mut falling = rising;
+        let turn = self.turn(member);
+        let mut out = [Lanes([0.0; L]); 2];
         let (mut up, mut down) = (Lanes([0.0; L]), Lanes([0.0; L]));
-        let scale = |part: f64| if part >= 0.5 { 1.0 / part } else { 1.0 };
-        let (least, most) = (off.map(scale), on.map(scale));
-        // From below where the member is likelier off, from above where it is likelier on: the
-        // other one blows up, and is thrown away.
+        let (least, most) = (off.map(|off| 1.0 / off), on.map(|on| 1.0 / on));
+        // Counts from below up to the turn, and from above down to it: beyond it either blows up, and is thrown away.
         for m in 0..k {
             let back = k - 1 - m;
             for lane in 0..L {
                 let (on, off) = (on.0[lane], off.0[lane]);
-                let value = (self.distribution[m].0[lane] - on * up.0[lane]) * least.0[lane];
-                up.0[lane] = if value > 0.0 { value } else { 0.0 };
-                rising[0].0[lane] += up.0[lane] * self.weight[m + 1].0[lane];
-                rising[1].0[lane] += up.0[lane] * self.weight[m].0[lane];
+                let here = self.distribution[m].0[lane];
+                let value = (here - on * up.0[lane]) * least.0[lane];
+                up.0[lane] = if value > 0.0 && here >= FAINT { value } else { 0.0 };
+                let kept = if (m as f64) < turn.0[lane] { up.0[lane] } else { 0.0 };
+                out[0].0[lane] += kept * self.weight[m + 1].0[lane];
+                out[1].0[lane] += kept * self.weight[m].0[lane];
                 let value =
                     (self.distribution[back + 1].0[lane] - off * down.0[lane]) * most.0[lane];
                 down.0[lane] = if value > 0.0 { value } else { 0.0 };
-                falling[0].0[lane] += down.0[lane] * self.weight[back + 1].0[lane];
-                falling[1].0[lane] += down.0[lane] * self.weight[back].0[lane];
+                let kept = if (back as f64) < turn.0[lane] { 0.0 } else { down.0[lane] };
+                out[0].0[lane] += kept * self.weight[back + 1].0[lane];
+                out[1].0[lane] += kept * self.weight[back].0[lane];
             }
         }
-        let mut out = rising;
         for lane in 0..L {
-            for (out, falling) in out.iter_mut().zip(&falling) {
-                out.0[lane] = if on.0[lane] <= 0.5 { out.0[lane] } else { falling.0[lane] };
-            }
             out[0].0[lane] *= self.tilt.0[lane];
         }
         out
+    }
+
+    /// The count from which on the distribution without a member is found from above: where `D(m) / D(m − 1)`, which falls
+    /// with m, falls below the odds of the member, so that from below its part in the count would outweigh the rest.
+    #[inline(always)]
+    fn turn(&self, member: usize) -> Lanes<f64, L> {
+        let (on, off) = (&self.on[member], &self.off[member]);
+        let mut turn = Lanes([0.0; L]);
+        for lane in 0..L {
+            // Faint probabilities are left out, which is missed where a member is far likelier on than off.
+            let begins = self.distribution[0].0[lane] >= FAINT || off.0[lane] > 1e-8;
+            turn.0[lane] = if begins { 1.0 } else { 0.0 };
+        }
+        for m in 1..self.on.len() {
+            for lane in 0..L {
+                let (here, before) =
+                    (self.distribution[m].0[lane], self.distribution[m - 1].0[lane]);
+                let rises = before < FAINT || here * off.0[lane] >= before * on.0[lane];
+                let next = rises && turn.0[lane] == m as f64;
+                turn.0[lane] = if next { m as f64 + 1.0 } else { turn.0[lane] };
+            }
+        }
+        turn
     }
 }
 
@@ -257,4 +279,62 @@ fn likely_count<const L: usize>(cost: f64, odds: &[Lanes<f64, L>]) -> Lanes<f64,
         }
     }
     low.map(|low| low.max(0.5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::Random;
+
+    /// The message to a member from the polynomials of the others, which are sums of positive numbers.
+    fn direct(cost: f64, odds: &[f64], member: usize) -> f64 {
+        // As logarithms, for they leave any range.
+        let mut polynomial = vec![0.0];
+        for (_, odds) in odds.iter().enumerate().filter(|(at, _)| *at != member) {
+            polynomial.push(f64::NEG_INFINITY);
+            for m in (1..polynomial.len()).rev() {
+                let (a, b): (f64, f64) = (polynomial[m], polynomial[m - 1] + odds.ln());
+                polynomial[m] = a.max(b) + (-(a - b).abs()).exp().ln_1p();
+            }
+        }
+        let sum = |shift: usize| {
+            let pairs =
+                |m: usize| cost * (m * (m + 1) / 2) as f64 - cost * (m * (1 - shift)) as f64;
+            let terms: Vec<f64> =
+                polynomial.iter().enumerate().map(|(m, log)| log - pairs(m)).collect();
+            let most = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            most + terms.iter().map(|term| (term - most).exp()).sum::<f64>().ln()
+        };
+        (sum(1) - sum(0)).exp()
+    }
+
+    #[test]
+    fn messages_keep_their_digits() {
+        let mut random = Random::new(5);
+        for k in [2, 3, 8, 31, 45, 120] {
+            for cost in [0.01, 0.2, 0.8, 2.0, 6.0] {
+                for spread in [0.5, 2.0, 6.0] {
+                    let mut odds: Vec<f64> =
+                        (0..k).map(|_| (random.normal() * spread).exp()).collect();
+                    // Some are as good as known.
+                    odds.iter_mut().take(k / 10).for_each(|odds| *odds = 1e90);
+                    odds.iter_mut().rev().take(k / 12).for_each(|odds| *odds = 1e240);
+                    let lanes: Vec<Lanes<f64, 1>> =
+                        odds.iter().map(|&odds| Lanes([odds])).collect();
+                    let count = Count::new(cost, &lanes);
+                    for member in 0..k {
+                        let [above, below] = count.message(member);
+                        let (found, truth) = (above.0[0] / below.0[0], direct(cost, &odds, member));
+                        let error = (found / truth - 1.0).abs();
+                        // What is known hears nothing that would matter.
+                        let known = odds[member] > 1e80;
+                        assert!(
+                            known || error < 1e-9,
+                            "{k} at {cost}, {spread}: {found} for {truth}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 }
