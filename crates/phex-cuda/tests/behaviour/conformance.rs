@@ -139,6 +139,10 @@ fn exact_engines_agree() {
         let Ok(model) = Model::new(&graph.draw()) else { continue };
         let rows = Rows::new(model.len(), 37, 2.0, seed);
         for (at, method) in [Method::Family, Method::States].into_iter().enumerate() {
+            // Larger trees have millions of states, which take the processor minutes.
+            if method == Method::States && model.len() > 20 {
+                continue;
+            }
             let Some(engine) = engine(&model, &Options { method, ..Options::default() }) else {
                 continue;
             };
