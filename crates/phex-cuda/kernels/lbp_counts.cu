@@ -88,11 +88,11 @@ __device__ Count count_members(const Network &n, const Memory &memory, int facto
     return c;
 }
 
-// Whether the distribution without a member is still found from below at a count; from where it is not, from above. See the
-// processor's `counts.rs`.
-__device__ __forceinline__ bool rises(double here, double before, int count, double on, double off) {
+// Whether the distribution without a member is still found from below at a count, of which `told` is the part of the count below;
+// from where it is not, from above. See the processor's `counts.rs`.
+__device__ __forceinline__ bool rises(double here, double told, int count, double off) {
     if (count == 0) return here >= LOST_DIGITS || off > 1e-8;
-    return before < LOST_DIGITS || here * off >= before * on;
+    return here < LOST_DIGITS || here >= 2 * told;
 }
 
 // The odds that a member hears, above and below the line; each lane asks for its own member.
@@ -105,8 +105,8 @@ __device__ void count_message(const Count &c, double cost, int member, double &a
     }
     double on = c.on[member], off = 1 / (1 + c.odds[member] * c.tilt), least = 1 / off, most = 1 / on, left = 0;
     int turn = 0;
-    for (; turn < c.k && rises(c.distribution[turn], turn ? c.distribution[turn - 1] : 0, turn, on, off); turn++) {
-        left = c.distribution[turn] < LOST_DIGITS ? 0.0 : fmax((c.distribution[turn] - on * left) * least, 0.0);
+    for (; turn < c.k && rises(c.distribution[turn], on * left, turn, off); turn++) {
+        left = c.distribution[turn] < LOST_DIGITS ? 0.0 : (c.distribution[turn] - on * left) * least;
         above += left * c.weight[turn + 1];
         below += left * c.weight[turn];
     }
@@ -171,19 +171,18 @@ __device__ __forceinline__ void visit_few(const Network &n, const Memory &memory
     int at = threadIdx.x % WIDTH, tasks = (to - from) * ROWS;
     for (int first = threadIdx.x / 32 * (32 / WIDTH); first < tasks; first += blockDim.x / WIDTH) {
         Few f = count_few<WIDTH>(n, memory, from, tasks, first);
-        double above = 0, below = 0, left = 0, before = 0, least = 1 / f.off, most = 1 / f.on;
+        double above = 0, below = 0, left = 0, least = 1 / f.off, most = 1 / f.on;
         double near = __shfl_sync(FULL, f.weight, 0, WIDTH), top = __shfl_sync(FULL, f.weight, f.k, WIDTH);
         // Counts without the member: from 0 on up to the turn, then from k - 1 down to it.
         bool up = true;
         int down = f.k - 1;
         for (int step = 0; step < f.most; step++) {
             double here = __shfl_sync(FULL, f.counts, step, WIDTH), other = __shfl_sync(FULL, f.odds, step, WIDTH);
-            if (up && !rises(here, before, step, f.on, f.off)) {
+            if (up && !rises(here, f.on * left, step, f.off)) {
                 up = false;
                 left = 0;
                 near = top;
             }
-            before = here;
             double above_it = __shfl_sync(FULL, f.counts, down + 1, WIDTH);
             double far = __shfl_sync(FULL, f.weight, up ? step + 1 : down, WIDTH);
             if (f.hard) {

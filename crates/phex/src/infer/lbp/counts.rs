@@ -202,61 +202,46 @@ impl<const L: usize> Count<L> {
         Count { weight, on, off, distribution, tilt, centre }
     }
 
-    /// The odds that a member hears, above and below the line.
+    /// The odds that a member hears, above and below the line. `D(m) = on D₋ᵢ(m − 1) + off D₋ᵢ(m)`: counts are found from below
+    /// while the second part is the larger, which it is up to some count, and the others from above, where it is the first: so
+    /// no step loses more than a bit, and none passes on more than it was told.
     #[inline(always)]
     fn message(&self, member: usize) -> [Lanes<f64, L>; 2] {
         let k = self.on.len();
         let (on, off) = (&self.on[member], &self.off[member]);
-        let turn = self.turn(member);
-        let mut out = [Lanes([0.0; L]); 2];
-        let (mut up, mut down) = (Lanes([0.0; L]), Lanes([0.0; L]));
         let (least, most) = (off.map(|off| 1.0 / off), on.map(|on| 1.0 / on));
-        // Counts from below up to the turn, and from above down to it: beyond it either blows up, and is thrown away.
+        let mut out = [Lanes([0.0; L]); 2];
+        // How many counts are found from below.
+        let mut turn = Lanes([0.0; L]);
+        let mut up = Lanes([0.0; L]);
         for m in 0..k {
-            let back = k - 1 - m;
             for lane in 0..L {
-                let (on, off) = (on.0[lane], off.0[lane]);
-                let here = self.distribution[m].0[lane];
-                let value = (here - on * up.0[lane]) * least.0[lane];
-                up.0[lane] = if value > 0.0 && here >= FAINT { value } else { 0.0 };
-                let kept = if (m as f64) < turn.0[lane] { up.0[lane] } else { 0.0 };
-                out[0].0[lane] += kept * self.weight[m + 1].0[lane];
-                out[1].0[lane] += kept * self.weight[m].0[lane];
+                let (here, told) = (self.distribution[m].0[lane], on.0[lane] * up.0[lane]);
+                // Faint ones are left out, which is missed where the member is far likelier on than off.
+                let faint = here < FAINT;
+                let begins = m > 0 || !faint || off.0[lane] > 1e-8;
+                let rises = begins && turn.0[lane] == m as f64 && (faint || here >= 2.0 * told);
+                turn.0[lane] = if rises { m as f64 + 1.0 } else { turn.0[lane] };
+                up.0[lane] = if rises && !faint { (here - told) * least.0[lane] } else { 0.0 };
+                out[0].0[lane] += up.0[lane] * self.weight[m + 1].0[lane];
+                out[1].0[lane] += up.0[lane] * self.weight[m].0[lane];
+            }
+        }
+        let mut down = Lanes([0.0; L]);
+        for m in (0..k).rev() {
+            for lane in 0..L {
                 let value =
-                    (self.distribution[back + 1].0[lane] - off * down.0[lane]) * most.0[lane];
-                down.0[lane] = if value > 0.0 { value } else { 0.0 };
-                let kept = if (back as f64) < turn.0[lane] { 0.0 } else { down.0[lane] };
-                out[0].0[lane] += kept * self.weight[back + 1].0[lane];
-                out[1].0[lane] += kept * self.weight[back].0[lane];
+                    (self.distribution[m + 1].0[lane] - off.0[lane] * down.0[lane]) * most.0[lane];
+                let kept = m as f64 >= turn.0[lane] && value > 0.0;
+                down.0[lane] = if kept { value } else { 0.0 };
+                out[0].0[lane] += down.0[lane] * self.weight[m + 1].0[lane];
+                out[1].0[lane] += down.0[lane] * self.weight[m].0[lane];
             }
         }
         for lane in 0..L {
             out[0].0[lane] *= self.tilt.0[lane];
         }
         out
-    }
-
-    /// The count from which on the distribution without a member is found from above: where `D(m) / D(m − 1)`, which falls
-    /// with m, falls below the odds of the member, so that from below its part in the count would outweigh the rest.
-    #[inline(always)]
-    fn turn(&self, member: usize) -> Lanes<f64, L> {
-        let (on, off) = (&self.on[member], &self.off[member]);
-        let mut turn = Lanes([0.0; L]);
-        for lane in 0..L {
-            // Faint probabilities are left out, which is missed where a member is far likelier on than off.
-            let begins = self.distribution[0].0[lane] >= FAINT || off.0[lane] > 1e-8;
-            turn.0[lane] = if begins { 1.0 } else { 0.0 };
-        }
-        for m in 1..self.on.len() {
-            for lane in 0..L {
-                let (here, before) =
-                    (self.distribution[m].0[lane], self.distribution[m - 1].0[lane]);
-                let rises = before < FAINT || here * off.0[lane] >= before * on.0[lane];
-                let next = rises && turn.0[lane] == m as f64;
-                turn.0[lane] = if next { m as f64 + 1.0 } else { turn.0[lane] };
-            }
-        }
-        turn
     }
 }
 
