@@ -5,10 +5,10 @@
 //
 // A block takes ROWS rows and keeps their beliefs and messages in shared memory (SHARED), or in its part of global
 // memory where they do not fit. A thread has both directions of an edge, so messages are replaced in place, and two
-// share a division. A number of all ROWS rows lies side by side, one access of up to 16 bytes. Nodes of about
-// the same degree lie side by side, node p has its messages at base(p / 8) + 8 j + p % 8, and the edges come in eights whose
-// ends all differ modulo 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message. Where nothing is
-// damped, lbp_echo.cu has a shorter way.
+// share a division. A number of all ROWS rows lies side by side, one access of up to 16 bytes. Nodes of about the same
+// degree lie side by side, node p has its messages at base(p / 8) + 8 j + p % 8, and the edges come in eights whose ends
+// all differ modulo 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message.
+// Where nothing is damped, lbp_echo.cu has a shorter way.
 
 struct __align__(sizeof(REAL) * ROWS) Vec {
     REAL v[ROWS];
@@ -207,8 +207,8 @@ __device__ __forceinline__ void hear(const Network &n, const Memory &memory, int
         }
 }
 
-__device__ __forceinline__ REAL as_odds(REAL mantissa, int exponent) {
-    return mantissa * two_to(max(min(exponent, EXPONENT), -EXPONENT), mantissa);
+__device__ __forceinline__ REAL as_odds(REAL mantissa, int exponent, int most = EXPONENT) {
+    return mantissa * two_to(max(min(exponent, most), -most), mantissa);
 }
 
 // What a node says to larger factors, which may outweigh more than a pair does: cut off further out.
@@ -217,8 +217,7 @@ __device__ __forceinline__ void tell_factors(const Network &n, const Memory &mem
     if (!HAS_PORTS) return;
     REAL odds[ROWS];
 #pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        odds[r] = mantissa[r] * two_to(max(min(exponent[r], PORT_EXPONENT), -PORT_EXPONENT), mantissa[r]);
+    for (int r = 0; r < ROWS; r++) odds[r] = as_odds(mantissa[r], exponent[r], PORT_EXPONENT);
     for (int port = n.port_start[node]; port < n.port_start[node + 1]; port++) {
         Vec said = INCOMING[port], cavity = CAVITY[port];
 #pragma unroll
