@@ -1,6 +1,8 @@
 //! The approximate engines that are compared, by name.
 
-use phex::infer::{Budget, GroupForm, MessageOptions, Method, Options, SamplingOptions, Schedule};
+use phex::infer::{
+    Budget, GroupForm, MessageOptions, MessageOrder, Method, Options, SamplingOptions,
+};
 
 /// An engine with its options.
 pub(crate) struct Setup {
@@ -27,19 +29,19 @@ fn sampling(name: &'static str, sampling: SamplingOptions) -> Setup {
     setup
 }
 
-fn pairs(schedule: Schedule, damping: f64, iterations: u32, tolerance: f64) -> MessageOptions {
+fn pairs(schedule: MessageOrder, damping: f64, iterations: u32, tolerance: f64) -> MessageOptions {
     MessageOptions { schedule, groups: GroupForm::Pairs, damping, iterations, tolerance }
 }
 
 /// The paper's: flooding over pairs, 20 iterations, no damping.
 pub(crate) fn paper() -> Setup {
-    let options = pairs(Schedule::Flooding, 0.0, 20, 0.0);
+    let options = pairs(MessageOrder::Flooding, 0.0, 20, 0.0);
     messages("lbp paper", Method::Lbp, options)
 }
 
 /// As [`paper`], label after label: both schedules at equal work.
 pub(crate) fn in_place() -> Setup {
-    let options = pairs(Schedule::InPlace, 0.0, 20, 0.0);
+    let options = pairs(MessageOrder::InPlace, 0.0, 20, 0.0);
     messages("lbp in place 20", Method::Lbp, options)
 }
 
@@ -58,10 +60,10 @@ pub(crate) fn for_graphs() -> Vec<Setup> {
     flooding.options.messages.tolerance = tolerance;
     vec![
         flooding,
-        messages(DAMPED, Method::Lbp, pairs(Schedule::Flooding, 0.5, 500, tolerance)),
-        messages("lbp in place", Method::Lbp, pairs(Schedule::InPlace, 0.0, 200, tolerance)),
+        messages(DAMPED, Method::Lbp, pairs(MessageOrder::Flooding, 0.5, 500, tolerance)),
+        messages("lbp in place", Method::Lbp, pairs(MessageOrder::InPlace, 0.0, 200, tolerance)),
         setup(DEFAULT, Method::Lbp),
-        setup(BLOCKS, Method::Blocks),
+        setup(BLOCKS, Method::ForestBp),
         setup("mean-field", Method::MeanField),
         setup("trw", Method::Trw),
         setup("gibbs", Method::Gibbs),
@@ -77,8 +79,8 @@ pub(crate) fn for_models() -> Vec<Setup> {
     vec![
         exact,
         setup("lbp in place damped", Method::Lbp),
-        messages("lbp flooding", Method::Lbp, pairs(Schedule::Flooding, 0.0, 200, tolerance)),
-        setup(BLOCKS, Method::Blocks),
+        messages("lbp flooding", Method::Lbp, pairs(MessageOrder::Flooding, 0.0, 200, tolerance)),
+        setup(BLOCKS, Method::ForestBp),
         setup("mean-field", Method::MeanField),
         setup("trw", Method::Trw),
         setup("gibbs", Method::Gibbs),

@@ -135,7 +135,7 @@ impl Marginals {
         let model = self.engine.model();
         let scores: Vec<T> = tensors::scores(logits, model)?;
         let vectors: Vec<T> = gradient.flatten_all()?.to_vec1()?;
-        let value = |entry: T| phex::infer::Scalar::to_f64(entry);
+        let value = |entry: T| phex::numeric::Scalar::to_f64(entry);
         if let Some(at) = vectors.iter().position(|&entry| !value(entry).is_finite()) {
             let (row, label) = (at / model.len(), model.names()[at % model.len()].clone());
             return Err(Error::Gradient { row, label, value: value(vectors[at]) });

@@ -27,7 +27,7 @@ pub(crate) fn scores<T: Number + WithDType>(
     model: &Model,
 ) -> Result<Vec<T>, Error> {
     let scores: Vec<T> = logits.flatten_all()?.to_vec1()?;
-    let usable = |score: &T| (-1e30..=1e30).contains(&phex::infer::Scalar::to_f64(*score));
+    let usable = |score: &T| (-1e30..=1e30).contains(&phex::numeric::Scalar::to_f64(*score));
     match scores.iter().position(|score| !usable(score)) {
         None => Ok(scores),
         Some(at) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use phex::graph::RelationGraph;
-use phex::infer::{Engine, Options, Runner, Want};
+use phex::infer::{Backend, Engine, Options, Want};
 use phex_train::{Config, Predictor, Trainer};
 
 use crate::args::DeviceName;
@@ -45,10 +45,10 @@ impl Device {
     }
 
     /// An engine there, to be asked for this.
-    pub(crate) fn engine(&self, engine: &Engine, want: Want) -> anyhow::Result<Arc<dyn Runner>> {
+    pub(crate) fn engine(&self, engine: &Engine, want: Want) -> anyhow::Result<Arc<dyn Backend>> {
         use phex::infer::Accelerator as _;
         match &self.gpu {
-            Some(gpu) => gpu.bring(engine, want).with_context(|| flag(self.name)),
+            Some(gpu) => gpu.move_engine(engine, want).with_context(|| flag(self.name)),
             None => Ok(Arc::new(engine.clone())),
         }
     }

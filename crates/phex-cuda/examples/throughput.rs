@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use phex::graph::{ExclusionRule, GraphBuilder, Strength};
-use phex::infer::{Block, Engine, GroupForm, Method, Options, Schedule, Want};
+use phex::infer::{Block, Engine, GroupForm, MessageOrder, Method, Options, Want};
 use phex::model::Model;
 use phex_cuda::{CudaEngine, Device, DeviceRows, Memory, Precision};
 
@@ -44,7 +44,7 @@ fn scores(count: usize) -> Vec<f32> {
 
 fn lbp(form: GroupForm, damping: f64) -> Options {
     let mut options = Options { method: Method::Lbp, ..Options::default() };
-    options.messages.schedule = Schedule::Flooding;
+    options.messages.schedule = MessageOrder::Flooding;
     options.messages.groups = form;
     options.messages.damping = damping;
     options.messages.tolerance = 0.0;
@@ -159,7 +159,7 @@ fn main() -> Result<(), Failure> {
         &family,
         &sizes,
     )?;
-    let mut joined = Options { method: Method::Blocks, ..Options::default() };
+    let mut joined = Options { method: Method::ForestBp, ..Options::default() };
     joined.messages.tolerance = 0.0;
     joined.messages.iterations = 20;
     joined.sampling.check = 0;

@@ -38,7 +38,7 @@ impl CudaEngine {
         let rows = block.rows();
         let mut posterior = Posterior {
             labels,
-            marginals: vec![<T as phex::infer::Scalar>::ZERO; rows * labels],
+            marginals: vec![<T as phex::numeric::Scalar>::ZERO; rows * labels],
             log_partition: Vec::with_capacity(rows),
             expectations: None,
             entropy: None,
@@ -208,6 +208,7 @@ impl CudaEngine {
 
     fn clear<T: DeviceNumber>(&self, posterior: &mut Posterior<T>, row: usize) {
         let labels = self.labels();
-        posterior.marginals[row * labels..(row + 1) * labels].fill(<T as phex::infer::Scalar>::NAN);
+        posterior.marginals[row * labels..(row + 1) * labels]
+            .fill(<T as phex::numeric::Scalar>::NAN);
     }
 }

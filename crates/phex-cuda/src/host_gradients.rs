@@ -73,7 +73,7 @@ impl CudaEngine {
                 Loss::Marginal => self.marginal_loss(batch, T::PRECISION, workspace_at, stream)?,
             }
         }
-        let zero = <T as phex::infer::Scalar>::ZERO;
+        let zero = <T as phex::numeric::Scalar>::ZERO;
         let (mut out, mut logits) = (vec![zero; rows], vec![zero; rows * labels]);
         let mut codes = vec![0i32; rows];
         losses.read(stream, &mut out)?;

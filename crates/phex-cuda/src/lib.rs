@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod backend;
 mod blocks;
 mod buffer;
 mod cache;
@@ -39,7 +40,6 @@ mod host_gradients;
 mod lbp;
 mod program;
 mod rows;
-mod runner;
 mod star;
 mod states;
 

@@ -59,7 +59,7 @@ impl Way {
     fn options(self) -> Options {
         match self {
             Way::HexExact | Way::Exact => Options { method: Method::Exact, ..Options::default() },
-            Way::Blocks => Options { method: Method::Blocks, ..Options::default() },
+            Way::Blocks => Options { method: Method::ForestBp, ..Options::default() },
             Way::Lbp => Inference::Lbp.options(0),
         }
     }

@@ -144,7 +144,7 @@ pub struct OptimiserConfig {
     /// Decay of weights (not of biases) a step, times the learning rate.
     pub weight_decay: f64,
     /// How the learning rate changes over the steps of a stage.
-    pub schedule: Schedule,
+    pub schedule: RateSchedule,
     /// Rows of a step.
     pub batch: usize,
     /// Weights that are evaluated and kept are an exponential average with this memory, in
@@ -160,7 +160,7 @@ impl Default for OptimiserConfig {
             rule: Rule::default(),
             learning_rate: 1e-3,
             weight_decay: 1e-4,
-            schedule: Schedule::default(),
+            schedule: RateSchedule::default(),
             batch: 64,
             average: 0.0,
             clip: 0.0,
@@ -197,7 +197,7 @@ impl Default for Rule {
 /// How the learning rate changes over a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
-pub enum Schedule {
+pub enum RateSchedule {
     /// It does not.
     #[default]
     Constant,
@@ -486,10 +486,14 @@ impl Config {
             return wrong("optimiser.average", "a number of 0 or more and below 1 is needed");
         }
         match optimiser.schedule {
-            Schedule::Cosine { warm_up } | Schedule::Linear { warm_up } if !below_one(warm_up) => {
+            RateSchedule::Cosine { warm_up } | RateSchedule::Linear { warm_up }
+                if !below_one(warm_up) =>
+            {
                 return wrong("optimiser.schedule", "warm_up is 0 or more and below 1");
             }
-            Schedule::Step { every, factor } if every == 0 || !(factor > 0.0 && factor <= 1.0) => {
+            RateSchedule::Step { every, factor }
+                if every == 0 || !(factor > 0.0 && factor <= 1.0) =>
+            {
                 return wrong(
                     "optimiser.schedule",
                     "every is 1 or more, factor above 0 and at most 1",

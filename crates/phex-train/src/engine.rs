@@ -60,7 +60,7 @@ impl Config {
             // A warm-up has the strength of the stage after it.
             if !strengths[..at].contains(strength) {
                 let engine = compile(Model::new(&strength.apply(graph)?)?, options)?;
-                accelerator.bring(&engine, self.wanted())?;
+                accelerator.move_engine(&engine, self.wanted())?;
             }
         }
         Ok(())

@@ -22,8 +22,8 @@ mod tune;
 
 pub use checkpoint::Checkpoint;
 pub use config::{
-    ClassWeights, Config, HeadConfig, Metric, Norm, ObjectiveConfig, OptimiserConfig, RowChoice,
-    Rule, Schedule, Stage, Start, StrengthConfig, StrengthSetting, ValidationConfig,
+    ClassWeights, Config, HeadConfig, Metric, Norm, ObjectiveConfig, OptimiserConfig, RateSchedule,
+    RowChoice, Rule, Stage, Start, StrengthConfig, StrengthSetting, ValidationConfig,
 };
 pub use error::Error;
 pub use examples::Examples;

@@ -7,7 +7,7 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::config::{OptimiserConfig, Rule, Schedule};
+use crate::config::{OptimiserConfig, RateSchedule, Rule};
 use crate::head::Layout;
 
 /// Values that one thread takes at a time.
@@ -154,7 +154,7 @@ fn follow(average: &mut [f32], weights: &[f32], part: f32) {
     }
 }
 
-impl Schedule {
+impl RateSchedule {
     /// The factor on the learning rate at a step of a stage.
     pub(crate) fn factor(self, step: u64, steps: u64, steps_an_epoch: u64) -> f64 {
         let done = step as f64 / steps.max(1) as f64;
@@ -163,12 +163,12 @@ impl Schedule {
         };
         let after = |warm_up: f64| ((done - warm_up) / (1.0 - warm_up)).clamp(0.0, 1.0);
         match self {
-            Schedule::Constant => 1.0,
-            Schedule::Cosine { warm_up } => {
+            RateSchedule::Constant => 1.0,
+            RateSchedule::Cosine { warm_up } => {
                 up(warm_up).min(1.0) * 0.5 * (1.0 + (std::f64::consts::PI * after(warm_up)).cos())
             }
-            Schedule::Linear { warm_up } => up(warm_up).min(1.0) * (1.0 - after(warm_up)),
-            Schedule::Step { every, factor } => {
+            RateSchedule::Linear { warm_up } => up(warm_up).min(1.0) * (1.0 - after(warm_up)),
+            RateSchedule::Step { every, factor } => {
                 let epochs = step / steps_an_epoch.max(1);
                 factor.powi((epochs / every.max(1) as u64).min(1 << 20) as i32)
             }
@@ -208,13 +208,13 @@ mod tests {
 
     #[test]
     fn schedules_start_and_end_where_they_say() {
-        assert_eq!(Schedule::Constant.factor(7, 10, 5), 1.0);
-        let cosine = Schedule::Cosine { warm_up: 0.1 };
+        assert_eq!(RateSchedule::Constant.factor(7, 10, 5), 1.0);
+        let cosine = RateSchedule::Cosine { warm_up: 0.1 };
         assert!(cosine.factor(0, 100, 10) <= 0.1 + 1e-12);
         assert!((cosine.factor(10, 100, 10) - 1.0).abs() < 1e-12);
         assert!(cosine.factor(99, 100, 10) < 1e-3);
-        assert!((Schedule::Linear { warm_up: 0.0 }.factor(50, 100, 10) - 0.5).abs() < 1e-12);
-        let step = Schedule::Step { every: 2, factor: 0.5 };
+        assert!((RateSchedule::Linear { warm_up: 0.0 }.factor(50, 100, 10) - 0.5).abs() < 1e-12);
+        let step = RateSchedule::Step { every: 2, factor: 0.5 };
         assert_eq!([0, 19, 20, 40].map(|at| step.factor(at, 100, 10)), [1.0, 1.0, 0.5, 0.25]);
     }
 

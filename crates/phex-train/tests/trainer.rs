@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
-use phex::infer::{Accelerator, Block, Engine, Options, Posterior, Runner, Want};
+use phex::infer::{Accelerator, Backend, Block, Engine, Options, Posterior, Want};
 use phex::learn::Tie;
 use phex::model::Relation;
 use phex_io::{Features, Target, Targets};
 use phex_train::{
     Checkpoint, ClassWeights, Config, Error, Examples, Flow, HeadConfig, Metric, Norm,
-    ObjectiveConfig, Observer, OptimiserConfig, Progress, RowChoice, Rule, Schedule, Silent, Stage,
-    Start, StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
+    ObjectiveConfig, Observer, OptimiserConfig, Progress, RateSchedule, RowChoice, Rule, Silent,
+    Stage, Start, StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -94,7 +94,7 @@ fn everything() -> Config {
             batch: 16,
             average: 0.9,
             clip: 5.0,
-            schedule: Schedule::Cosine { warm_up: 0.1 },
+            schedule: RateSchedule::Cosine { warm_up: 0.1 },
             ..OptimiserConfig::default()
         },
         stages: vec![
@@ -378,7 +378,7 @@ struct There {
 }
 
 impl Accelerator for Elsewhere {
-    fn bring(&self, engine: &Engine, want: Want) -> Result<Arc<dyn Runner>, phex::Error> {
+    fn move_engine(&self, engine: &Engine, want: Want) -> Result<Arc<dyn Backend>, phex::Error> {
         let refuse = |why: &str| Err(phex::Error::Device { source: why.into() });
         if want.expectations {
             return refuse("no expectations");
@@ -391,7 +391,7 @@ impl Accelerator for Elsewhere {
     }
 }
 
-impl Runner for There {
+impl Backend for There {
     fn engine(&self) -> &Engine {
         &self.engine
     }

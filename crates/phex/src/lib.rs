@@ -29,6 +29,7 @@ pub mod infer;
 pub mod learn;
 pub mod metrics;
 pub mod model;
+pub mod numeric;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 

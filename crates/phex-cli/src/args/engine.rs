@@ -3,7 +3,9 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum, value_parser};
 use phex::anneal::{self, Quantum, Shape};
-use phex::infer::{Budget, GroupForm, MessageOptions, Method, Options, SamplingOptions, Schedule};
+use phex::infer::{
+    Budget, GroupForm, MessageOptions, MessageOrder, Method, Options, SamplingOptions,
+};
 
 use super::numbers::{betas, between_zero_and_one, damping, positive, tolerance};
 
@@ -179,7 +181,6 @@ struct AnnealArguments {
 enum Order {
     InPlace,
     Flooding,
-    Residual,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -233,9 +234,8 @@ impl MessageArguments {
     fn options(&self) -> MessageOptions {
         MessageOptions {
             schedule: match self.schedule {
-                Order::InPlace => Schedule::InPlace,
-                Order::Flooding => Schedule::Flooding,
-                Order::Residual => Schedule::Residual,
+                Order::InPlace => MessageOrder::InPlace,
+                Order::Flooding => MessageOrder::Flooding,
             },
             groups: match self.groups {
                 Groups::Cardinality => GroupForm::Cardinality,
@@ -272,7 +272,7 @@ impl AnnealArguments {
             },
             restarts: self.restarts as usize,
             sweeps: self.anneal_sweeps as usize,
-            schedule: anneal::Schedule {
+            schedule: anneal::MessageOrder {
                 shape: match self.shape {
                     Growth::Geometric => Shape::Geometric,
                     Growth::Linear => Shape::Linear,

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use phex::decide::{Classes, Decision};
-use phex_train::{Schedule, Start, StrengthSetting};
+use phex_train::{RateSchedule, Start, StrengthSetting};
 
 use super::numbers::{damping, finite, tolerance};
 
@@ -110,20 +110,20 @@ pub(super) fn start(text: &str) -> Result<Start, String> {
     }
 }
 
-pub(super) fn schedule(text: &str) -> Result<Schedule, String> {
+pub(super) fn schedule(text: &str) -> Result<RateSchedule, String> {
     match text.split_once('=') {
-        None if text == "constant" => Ok(Schedule::Constant),
-        None if text == "cosine" => Ok(Schedule::Cosine { warm_up: 0.0 }),
-        None if text == "linear" => Ok(Schedule::Linear { warm_up: 0.0 }),
-        Some(("cosine", part)) => Ok(Schedule::Cosine { warm_up: damping(part)? }),
-        Some(("linear", part)) => Ok(Schedule::Linear { warm_up: damping(part)? }),
+        None if text == "constant" => Ok(RateSchedule::Constant),
+        None if text == "cosine" => Ok(RateSchedule::Cosine { warm_up: 0.0 }),
+        None if text == "linear" => Ok(RateSchedule::Linear { warm_up: 0.0 }),
+        Some(("cosine", part)) => Ok(RateSchedule::Cosine { warm_up: damping(part)? }),
+        Some(("linear", part)) => Ok(RateSchedule::Linear { warm_up: damping(part)? }),
         Some(("step", both)) => {
             let both = both.split_once(',').and_then(|(every, factor)| {
                 every.trim().parse().ok().filter(|every| *every > 0).zip(factor.trim().parse().ok())
             });
             match both {
                 Some((every, factor)) if factor > 0.0 && factor <= 1.0 => {
-                    Ok(Schedule::Step { every, factor })
+                    Ok(RateSchedule::Step { every, factor })
                 }
                 _ => Err(String::from("write `step=10,0.5`: every 10 epochs times 0.5")),
             }
@@ -182,8 +182,8 @@ mod tests {
         assert!("u=1,,".parse::<Grid>().is_err());
         assert_eq!(start("normal=0.1"), Ok(Start::Normal(0.1)));
         assert!(start("normal=x").is_err());
-        assert_eq!(schedule("linear=0.1"), Ok(Schedule::Linear { warm_up: 0.1 }));
-        assert_eq!(schedule("step=10,0.5"), Ok(Schedule::Step { every: 10, factor: 0.5 }));
+        assert_eq!(schedule("linear=0.1"), Ok(RateSchedule::Linear { warm_up: 0.1 }));
+        assert_eq!(schedule("step=10,0.5"), Ok(RateSchedule::Step { every: 10, factor: 0.5 }));
         assert!(schedule("step=10").is_err());
         assert_eq!(decision("back-off=0.9"), Ok(Decision::BackOff { confidence: 0.9 }));
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use phex_train::{Metric, Norm, Schedule, Start, StrengthSetting};
+use phex_train::{Metric, Norm, RateSchedule, Start, StrengthSetting};
 
 use super::numbers::{damping, finite, tolerance};
 use super::settings::{Curriculum, Grid, StageEpochs, WarmUp, Widths, schedule, start};
@@ -220,7 +220,7 @@ pub(crate) struct SettingArguments {
     /// Learning rate over a stage: `cosine`, `linear` (`=0.1`: part that goes up first), `constant` or
     /// `step=10,0.5` (times 0.5 every 10 epochs); `cosine` when not given
     #[arg(long, value_name = "SCHEDULE", help_heading = "Optimiser", value_parser = schedule)]
-    pub(crate) rate_schedule: Option<Schedule>,
+    pub(crate) rate_schedule: Option<RateSchedule>,
     /// Rows of a step; 64 when not given
     #[arg(long, value_name = "ROWS", help_heading = "Optimiser")]
     pub(crate) batch: Option<usize>,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use phex::Error;
 use phex::infer::{
-    Block, Engine, GroupForm, MessageOptions, Method, Options, Posterior, RowStatus, Schedule,
+    Block, Engine, GroupForm, MessageOptions, MessageOrder, Method, Options, Posterior, RowStatus,
     Trust, Want,
 };
 use phex::model::Model;
@@ -24,8 +24,8 @@ pub(super) struct Setting {
 /// Every engine for probabilities, or those that were asked for; `lbp` in several settings.
 pub(super) fn settings(options: &Options) -> Vec<Setting> {
     let methods: Vec<Method> = match options.method {
-        Method::Auto => Method::EXACT.into_iter().chain(Method::APPROXIMATE).collect(),
-        Method::Exact => Method::EXACT.to_vec(),
+        Method::Auto => Method::exact().chain(Method::approximate()).collect(),
+        Method::Exact => Method::exact().collect(),
         method => vec![method],
     };
     methods.into_iter().flat_map(|method| of(method, options)).collect()
@@ -41,7 +41,7 @@ fn of(method: Method, options: &Options) -> Vec<Setting> {
         };
         add("pairs", MessageOptions { groups: GroupForm::Pairs, ..plain.messages });
         let paper = MessageOptions {
-            schedule: Schedule::Flooding,
+            schedule: MessageOrder::Flooding,
             groups: GroupForm::Pairs,
             damping: 0.0,
             iterations: 20,
@@ -125,7 +125,7 @@ impl Widths {
         messages: MessageOptions,
         rows: &Block<'_, f64>,
     ) -> Result<Option<f64>, String> {
-        let key = (messages, engine.plan().method == Method::Blocks);
+        let key = (messages, engine.plan().method == Method::ForestBp);
         if let Some((_, width)) = self.0.iter().find(|(known, _)| *known == key) {
             return Ok(*width);
         }

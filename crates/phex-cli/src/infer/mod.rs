@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use phex::infer::{Block, Engine, Evidence, Method, Posterior, Scalar, Want};
+use phex::infer::{Block, Engine, Evidence, Method, Posterior, Want};
+use phex::numeric::Scalar;
 use phex_io::{Rows, TableWriter, Values};
 
 use crate::args::InferCommand;

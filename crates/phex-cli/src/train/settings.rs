@@ -7,7 +7,7 @@ use phex::graph::{RelationGraph, Strength};
 use phex::learn::{Loss, Tie};
 use phex_io::Dataset;
 use phex_train::{
-    ClassWeights, Config, Examples, ObjectiveConfig, RowChoice, Rule, Schedule, Stage,
+    ClassWeights, Config, Examples, ObjectiveConfig, RateSchedule, RowChoice, Rule, Stage,
     StrengthConfig, StrengthSetting,
 };
 
@@ -77,7 +77,7 @@ impl SettingArguments {
         optimiser.weight_decay = self.weight_decay.unwrap_or(optimiser.weight_decay);
         // What the experiments with relabelled rows recommend; a file of settings says what it wants.
         let usual = match &self.config {
-            None => Schedule::Cosine { warm_up: 0.0 },
+            None => RateSchedule::Cosine { warm_up: 0.0 },
             Some(_) => optimiser.schedule,
         };
         optimiser.schedule = self.rate_schedule.unwrap_or(usual);

@@ -300,7 +300,7 @@ fn wrong_values_are_explained() {
         (["--damping", "1"], "0 or more and below 1"),
         (["--tolerance", "-1"], "0 or more"),
         (["--iterations", "0"], "0 is not in 1..=1000000"),
-        (["--schedule", "sideways"], "in-place, flooding, residual"),
+        (["--schedule", "sideways"], "in-place, flooding"),
         (["--groups", "triples"], "cardinality, pairs"),
         (["--chains", "0"], "0 is not in"),
         (["--hottest", "1.5"], "between 0 and 1"),

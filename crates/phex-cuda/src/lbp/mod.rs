@@ -10,7 +10,7 @@ mod spread;
 mod tables;
 
 use phex::infer::compiled::Network;
-use phex::infer::{MessageOptions, Method, Schedule};
+use phex::infer::{MessageOptions, MessageOrder, Method};
 
 use crate::Error;
 use crate::buffer::{Buffer, Offset};
@@ -147,7 +147,7 @@ impl Lbp {
         network: &Network,
         options: &MessageOptions,
     ) -> Result<Lbp, Error> {
-        if options.schedule != Schedule::Flooding {
+        if options.schedule != MessageOrder::Flooding {
             return Err(Error::Unsupported {
                 method: Method::Lbp,
                 why: String::from(

@@ -3,7 +3,7 @@
 
 use phex::graph::{ExclusionRule, GraphBuilder, Strength};
 use phex::infer::{
-    Block, Engine, Evidence, GroupForm, Method, Options, Posterior, RowStatus, Schedule, Trust,
+    Block, Engine, Evidence, GroupForm, MessageOrder, Method, Options, Posterior, RowStatus, Trust,
     Want,
 };
 use phex::model::Model;
@@ -115,7 +115,7 @@ fn engine(model: &Model, options: &Options) -> Option<Engine> {
 /// Messages that are all sent at once.
 fn flooding() -> Options {
     let mut options = Options { method: Method::Lbp, ..Options::default() };
-    options.messages.schedule = Schedule::Flooding;
+    options.messages.schedule = MessageOrder::Flooding;
     options
 }
 
@@ -291,7 +291,7 @@ fn blocks_agree() {
         let Ok(model) = Model::new(&graph.draw()) else { continue };
         let rows = Rows::new(model.len(), 9, 1.5, seed);
         for (damping, tolerance, iterations) in [(0.0, 0.0, 7), (0.3, 1e-6, 60)] {
-            let mut options = Options { method: Method::Blocks, ..Options::default() };
+            let mut options = Options { method: Method::ForestBp, ..Options::default() };
             options.messages.damping = damping;
             options.messages.tolerance = tolerance;
             options.messages.iterations = iterations;
@@ -318,7 +318,7 @@ fn batch_size_makes_no_difference() {
         (Method::Lbp, BlockRows::Auto),
     ] {
         let mut options = Options { method, ..Options::default() };
-        options.messages.schedule = Schedule::Flooding;
+        options.messages.schedule = MessageOrder::Flooding;
         let Some(engine) = engine(&model, &options) else { panic!("{method}") };
         let gpu = CudaEngine::with_block_rows(&device, &engine, blocks).unwrap();
         let all = gpu.run(&Block::new(40, &scores)).unwrap();

@@ -70,7 +70,7 @@ fn an_engine_is_refused_before_any_row_comes() {
     let compile =
         |method| Engine::compile(model.clone(), &Options { method, ..Options::default() });
     let bring = |method, want| {
-        let refused = device.bring(&compile(method).unwrap(), want).map(|_| ());
+        let refused = device.move_engine(&compile(method).unwrap(), want).map(|_| ());
         refused.map_err(|error| error.to_string())
     };
     assert_eq!(bring(Method::States, Want::default()), Ok(()));

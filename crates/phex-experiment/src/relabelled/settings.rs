@@ -70,7 +70,7 @@ pub(super) struct MethodSettings {
     #[serde(default)]
     pub(super) curriculum: Curriculum,
     #[serde(default)]
-    pub(super) schedule: RateSchedule,
+    pub(super) schedule: JobSchedule,
     /// Of the parts of the experiment these alone.
     pub(super) relabelled: Option<Vec<f64>>,
     /// Of the strengths of the experiment these alone.
@@ -149,7 +149,7 @@ pub(crate) enum Curriculum {
 /// How the learning rate changes over a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum RateSchedule {
+pub(crate) enum JobSchedule {
     /// Along half a cosine to zero.
     #[default]
     Cosine,
@@ -157,9 +157,9 @@ pub(crate) enum RateSchedule {
     Constant,
 }
 
-impl RateSchedule {
+impl JobSchedule {
     fn is_cosine(&self) -> bool {
-        *self == RateSchedule::Cosine
+        *self == JobSchedule::Cosine
     }
 }
 
@@ -177,8 +177,8 @@ pub(crate) struct Job {
     pub(crate) start: f64,
     pub(crate) hidden: Vec<usize>,
     pub(crate) curriculum: Curriculum,
-    #[serde(skip_serializing_if = "RateSchedule::is_cosine")]
-    pub(crate) schedule: RateSchedule,
+    #[serde(skip_serializing_if = "JobSchedule::is_cosine")]
+    pub(crate) schedule: JobSchedule,
     pub(crate) epochs: usize,
     pub(crate) batch: usize,
     pub(crate) learning_rate: f64,

@@ -6,13 +6,13 @@ use phex::infer::{Evidence, Options};
 use phex::learn::{Loss, Tie};
 use phex::metrics::{Table, class_report};
 use phex_train::{
-    Config, Examples, HeadConfig, Metric, ObjectiveConfig, OptimiserConfig, Schedule, Stage, Start,
-    StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
+    Config, Examples, HeadConfig, Metric, ObjectiveConfig, OptimiserConfig, RateSchedule, Stage,
+    Start, StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
 };
 use serde::{Deserialize, Serialize};
 
 use super::data::{Data, Sample};
-use super::settings::{Curriculum, Inference, Job, RateSchedule, Relations};
+use super::settings::{Curriculum, Inference, Job, JobSchedule, Relations};
 use crate::Error;
 use crate::runner::Stopper;
 
@@ -135,8 +135,8 @@ fn config(job: &Job, stages: Vec<Stage>) -> Config {
         Relations::Sigmoids => ObjectiveConfig::Independent,
     };
     let schedule = match job.schedule {
-        RateSchedule::Cosine => Schedule::Cosine { warm_up: 0.0 },
-        RateSchedule::Constant => Schedule::Constant,
+        JobSchedule::Cosine => RateSchedule::Cosine { warm_up: 0.0 },
+        JobSchedule::Constant => RateSchedule::Constant,
     };
     let strengths = match job.relations {
         Relations::Learned => {

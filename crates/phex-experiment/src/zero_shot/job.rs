@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::bilinear::{self, Bilinear};
 use super::data::{Data, Scaler};
 use super::folds::{Fold, Split};
-use super::linear::{Linear, Schedule};
+use super::linear::{Linear, RateSchedule};
 use super::relations::Strengths;
 use super::settings::{DataName, Scaling, StepRule, ZeroShotSettings};
 use super::through::Through;
@@ -119,7 +119,7 @@ impl Job {
             None => fold.test(),
         };
         let rows = Rows::new(data, &split, self)?;
-        let schedule = |learning_rate: f64| Schedule {
+        let schedule = |learning_rate: f64| RateSchedule {
             learning_rate,
             lengths: &[],
             batch: self.batch,
@@ -131,7 +131,7 @@ impl Job {
             Method::Relations { strengths, class_logits, learned, learning_rate, lengths } => {
                 let mut through =
                     Through::new(predicates, &split, *strengths, *class_logits, *learned)?;
-                let schedule = Schedule { lengths, ..schedule(*learning_rate) };
+                let schedule = RateSchedule { lengths, ..schedule(*learning_rate) };
                 let mut accuracies = Vec::new();
                 rows.train(&mut through, &schedule, stop, |through, head| {
                     let answer = through.answer(head.logits(rows.asked.view()).view())?;
@@ -146,7 +146,7 @@ impl Job {
                 let mut accuracies = Vec::new();
                 head.train(
                     &rows.inputs,
-                    &Schedule { lengths, ..schedule(*learning_rate) },
+                    &RateSchedule { lengths, ..schedule(*learning_rate) },
                     stop,
                     |outputs, batch| {
                         let class = |&row: &usize| split.seen[rows.places[row]];
@@ -232,7 +232,7 @@ impl Rows {
     pub(super) fn train(
         &self,
         through: &mut Through,
-        schedule: &Schedule<'_>,
+        schedule: &RateSchedule<'_>,
         stop: &AtomicBool,
         mut look: impl FnMut(&Through, &Linear) -> Result<(), Error>,
     ) -> Result<(), Error> {

@@ -27,7 +27,7 @@ pub(super) struct Linear {
 
 /// How long and in which steps.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Schedule<'a> {
+pub(super) struct RateSchedule<'a> {
     pub(super) learning_rate: f64,
     /// After so many epochs the caller looks at the head, upwards.
     pub(super) lengths: &'a [usize],
@@ -60,7 +60,7 @@ impl Linear {
     pub(super) fn train(
         &mut self,
         inputs: &Array2<f32>,
-        schedule: &Schedule<'_>,
+        schedule: &RateSchedule<'_>,
         stop: &AtomicBool,
         mut slope: impl FnMut(&Array2<f32>, &[usize]) -> Result<Array2<f32>, Error>,
         mut look: impl FnMut(&Linear) -> Result<(), Error>,
@@ -152,7 +152,7 @@ mod tests {
         for rule in [StepRule::Adam, StepRule::Normed] {
             let mut head = Linear::new(1, 1);
             let schedule =
-                Schedule { learning_rate: 0.02, lengths: &[10, 2000], batch: 4, rule, seed: 1 };
+                RateSchedule { learning_rate: 0.02, lengths: &[10, 2000], batch: 4, rule, seed: 1 };
             let mut looks = 0;
             let slope = |logits: &Array2<f32>, rows: &[usize]| {
                 let away = |at: usize| logits[(at, 0)] - targets[rows[at]];

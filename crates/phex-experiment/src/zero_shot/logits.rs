@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::data::Data;
 use super::folds::Fold;
 use super::job::{Job, Method, Rows};
-use super::linear::Schedule;
+use super::linear::RateSchedule;
 use super::relations::Strengths;
 use super::settings::{DataName, Scaling, StepRule};
 use super::through::Through;
@@ -90,7 +90,7 @@ impl Attributes {
         };
         let rows = Rows::new(&self.data, &split, &job)?;
         let mut through = Through::new(&self.data.predicates, &split, strengths, false, false)?;
-        let schedule = Schedule {
+        let schedule = RateSchedule {
             learning_rate,
             lengths: &lengths,
             batch: job.batch,

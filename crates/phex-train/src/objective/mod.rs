@@ -11,7 +11,7 @@ mod softmax;
 use std::sync::Arc;
 
 use phex::graph::RelationGraph;
-use phex::infer::{Accelerator, Block, Engine, Evidence, Options, RowStatus, Runner, Want};
+use phex::infer::{Accelerator, Backend, Block, Engine, Evidence, Options, RowStatus, Want};
 use phex::learn::{self, Loss};
 use phex::model::Model;
 
@@ -39,7 +39,7 @@ pub(crate) struct BatchLoss {
 /// An objective, made for one graph.
 #[derive(Debug, Clone)]
 pub(crate) enum Objective {
-    Relations { runner: Arc<dyn Runner>, loss: Loss },
+    Relations { runner: Arc<dyn Backend>, loss: Loss },
     Independent { labels: usize },
     Softmax(Softmax),
     MaxConstraint(MaxConstraint),
@@ -66,7 +66,7 @@ impl Objective {
     pub(crate) fn on(self, accelerator: &dyn Accelerator, want: Want) -> Result<Objective, Error> {
         match self {
             Objective::Relations { runner, loss } => {
-                let runner = accelerator.bring(runner.engine(), want)?;
+                let runner = accelerator.move_engine(runner.engine(), want)?;
                 Ok(Objective::Relations { runner, loss })
             }
             _ => Err(Error::NothingToAccelerate),

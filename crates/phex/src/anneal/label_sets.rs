@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::search::Search;
 use super::{Options, anneal};
 use crate::Error;
-use crate::infer::{Evidence, LabelSet};
+use crate::infer::{Answers, Block, Evidence, Kernel, LabelSet};
 use crate::model::{Model, Relation};
 
 /// Searches with a larger penalty each.
@@ -144,5 +144,41 @@ impl Sets<'_> {
             }
             spread.insert(state);
         }
+    }
+}
+
+/// The engine `anneal`: best label sets, and no probabilities.
+#[derive(Debug)]
+pub(crate) struct BestSets(Options);
+
+impl BestSets {
+    pub(crate) fn new(options: &Options, seed: u64) -> BestSets {
+        BestSets(Options { seed, ..options.clone() })
+    }
+}
+
+impl Kernel for BestSets {
+    fn operations(&self) -> f64 {
+        100.0 * self.0.restarts as f64 * self.0.sweeps as f64
+    }
+
+    fn bytes(&self) -> u64 {
+        0
+    }
+
+    // Engines that find best sets only are never asked for probabilities.
+    fn run_single(&self, _: &Block<'_, f32>, _: &mut Answers<'_, f32>) {}
+
+    fn run_double(&self, _: &Block<'_, f64>, _: &mut Answers<'_, f64>) {}
+
+    fn best(
+        &self,
+        model: &Model,
+        block: &Block<'_, f64>,
+        row: usize,
+        k: usize,
+    ) -> Result<Vec<LabelSet>, Error> {
+        let evidence: Vec<_> = (0..model.len()).map(|label| block.evidence(row, label)).collect();
+        best(model, block.row(row), &evidence, k, &self.0, self.0.seed)
     }
 }

@@ -28,13 +28,13 @@
 mod builder;
 mod chains;
 mod convert;
+mod cooling;
 mod label_sets;
 mod lanes;
 mod options;
 mod problem;
 mod quantum;
 mod recombine;
-mod schedule;
 mod search;
 mod simulated;
 mod tabu;
@@ -46,8 +46,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 pub use builder::Builder;
+pub(crate) use label_sets::BestSets;
 pub use label_sets::best;
-pub use options::{Method, Options, Quantum, Schedule, Shape, Tabu};
+pub use options::{Cooling, Method, Options, Quantum, Shape, Tabu};
 pub use problem::Problem;
 
 use chains::Narrow;
@@ -175,7 +176,7 @@ impl<'a> Plan<'a> {
                 let slices = options.quantum.slices.clamp(2, 1024);
                 let beta = match options.quantum.temperature {
                     Some(temperature) => 1.0 / (temperature * slices as f64),
-                    None => quantum::beta(schedule::range(problem)),
+                    None => quantum::beta(cooling::range(problem)),
                 };
                 let field = options.quantum.field.map(|(from, to)| (beta * from, beta * to));
                 let field = field.unwrap_or(quantum::FIELD);

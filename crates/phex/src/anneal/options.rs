@@ -29,7 +29,7 @@ pub enum Shape {
 
 /// The temperatures of simulated annealing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Schedule {
+pub struct Cooling {
     /// How β grows.
     pub shape: Shape,
     /// The hottest and the coldest β; from the problem when not given.
@@ -80,7 +80,7 @@ pub struct Options {
     /// Sweeps over all variables a restart.
     pub sweeps: usize,
     /// The temperatures of simulated annealing.
-    pub schedule: Schedule,
+    pub schedule: Cooling,
     /// Simulated quantum annealing.
     pub quantum: Quantum,
     /// Tabu search.
@@ -105,7 +105,7 @@ impl Default for Options {
             method: Method::default(),
             restarts: 64,
             sweeps: 100,
-            schedule: Schedule::default(),
+            schedule: Cooling::default(),
             quantum: Quantum::default(),
             tabu: Tabu::default(),
             children: 96,

@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::graph::{LabelId, RelationGraph, Topology};
-use crate::infer::{Block, Engine, Scalar, Want};
+use crate::infer::{Block, Engine, Want};
+use crate::numeric::Scalar;
 
 pub use classes::Classes;
 pub(crate) use classes::named;

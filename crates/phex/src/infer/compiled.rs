@@ -3,13 +3,13 @@
 //! They are the form of a model that its kernel on the processor walks, and may change with it from
 //! one version to the next.
 
-use super::block::{Block, Number};
-pub use super::blocks::Residual;
-pub use super::family::layers::Move;
-pub use super::family::plan::{Kind, Node, Plan, Step, Unit};
-use super::network::Implied;
-pub use super::network::{Cardinality, Link, Network, PairFactor, Part, Table};
 use crate::graph::LabelId;
+pub use crate::infer::approximate::forest_bp::Residual;
+use crate::infer::approximate::network::Implied;
+pub use crate::infer::approximate::network::{Cardinality, Link, Network, PairFactor, Part, Table};
+pub use crate::infer::exact::family::layers::Move;
+pub use crate::infer::exact::family::plan::{Kind, Node, Plan, Step, Unit};
+use crate::infer::{Block, Number};
 
 /// What an engine was compiled to.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,6 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use super::bounds::Bounds;
 use super::compiled::Compiled;
 use super::kernel::Kernel;
 use super::plan::{self, Plan};
@@ -15,6 +14,7 @@ use super::{
     Trust, Want,
 };
 use crate::Error;
+use crate::infer::approximate::bounds::Bounds;
 use crate::model::{Model, Relation};
 
 /// Rows that one thread takes at a time: enough for the lanes, few enough to share out.
@@ -40,7 +40,7 @@ const CHUNK: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Engine {
     model: Arc<Model>,
-    kernel: Arc<Kernel>,
+    kernel: Arc<dyn Kernel>,
     plan: Arc<Plan>,
     options: Options,
     /// Made when bounds are first asked for; `None` inside where the model is too large for them.
@@ -56,7 +56,7 @@ impl Engine {
     pub fn compile(model: impl Into<Arc<Model>>, options: &Options) -> Result<Engine, Error> {
         let model = model.into();
         let (kernel, plan) = plan::choose(&model, options)?;
-        let (kernel, plan) = (Arc::new(kernel), Arc::new(plan));
+        let (kernel, plan) = (Arc::from(kernel), Arc::new(plan));
         Ok(Engine { model, kernel, plan, options: options.clone(), bounds: Arc::default() })
     }
 
@@ -108,7 +108,7 @@ impl Engine {
             expectations: (want.expectations || want.entropy)
                 .then(|| vec![T::ZERO; rows * relations]),
             entropy: None,
-            standard_errors: (want.standard_errors && self.kernel.samples())
+            standard_errors: (want.standard_errors && self.plan.method == Method::Gibbs)
                 .then(|| vec![T::ZERO; rows * n]),
             status: block_status(block),
             trust: Vec::new(),
@@ -148,7 +148,7 @@ impl Engine {
         for row in 0..rows {
             self.finish_row(&mut posterior, row);
         }
-        let approximate = self.kernel.is_approximate();
+        let approximate = self.plan.approximate;
         let trust = |(error, diagnosis): (f64, Diagnosis)| match (approximate, error) {
             (true, _) => Trust::Approximate(diagnosis),
             (false, 0.0) => Trust::Exact,
@@ -170,7 +170,7 @@ impl Engine {
         answers: &mut Answers<'_, T>,
     ) {
         let mut run = |part: &Block<'_, T>| {
-            self.kernel.run(part, answers);
+            T::run_kernel(&*self.kernel, part, answers);
             // Rounding may take a certain label beyond 1 by its last digit, and 1 - p below 0.
             for p in answers.marginals.iter_mut() {
                 *p = if *p > T::ONE { T::ONE } else { *p };
@@ -195,7 +195,7 @@ impl Engine {
     /// The engines of bounds on log Z, for engines that have none.
     fn bounds(&self) -> Option<&Bounds> {
         let compile = || Bounds::compile(&self.model, &self.options, self.plan.method);
-        if !self.kernel.is_approximate() {
+        if !self.plan.approximate {
             return None;
         }
         self.bounds.get_or_init(compile).as_ref()
@@ -216,12 +216,12 @@ impl Engine {
             posterior.log_partition[row] = f64::NAN;
         }
         let (n, relations) = (self.model.len(), self.model.terms());
-        posterior.marginals[row * n..(row + 1) * n].fill(<T as super::Scalar>::NAN);
+        posterior.marginals[row * n..(row + 1) * n].fill(<T as crate::numeric::Scalar>::NAN);
         if let Some(all) = &mut posterior.expectations {
-            all[row * relations..(row + 1) * relations].fill(<T as super::Scalar>::NAN);
+            all[row * relations..(row + 1) * relations].fill(<T as crate::numeric::Scalar>::NAN);
         }
         if let Some(all) = &mut posterior.standard_errors {
-            all[row * n..(row + 1) * n].fill(<T as super::Scalar>::NAN);
+            all[row * n..(row + 1) * n].fill(<T as crate::numeric::Scalar>::NAN);
         }
     }
 

@@ -3,44 +3,31 @@
 //! A model is compiled once into an [`Engine`]; the engine runs on blocks of rows and returns a
 //! [`Posterior`]. Every engine passes the same conformance tests against brute force.
 
+use std::fmt;
+
 mod advice;
-mod block;
-mod blocks;
-mod bounds;
-mod brute;
+pub(crate) mod approximate;
+mod backend;
 pub mod compiled;
-mod count;
 mod engine;
-mod family;
-#[allow(clippy::needless_range_loop)] // Lanes of several arrays go together.
-mod forests;
-mod gibbs;
-mod junction;
-mod k_best;
+pub(crate) mod exact;
 mod kernel;
-mod lanes;
-#[allow(clippy::needless_range_loop)] // Loops over lanes index several arrays at once.
-mod lbp;
-mod mean_field;
-mod network;
 mod options;
 mod plan;
 mod pool;
 mod posterior;
-mod runner;
-mod star;
-mod star_kernels;
-mod states;
-mod subsets;
-mod trw;
+mod registry;
+mod rows;
 
 pub use advice::{Change, changes_for_exactness};
-pub use block::{Block, Evidence, Number, Scalar};
+
+pub use backend::{Accelerator, Backend};
 pub use engine::Engine;
-pub use options::{GroupForm, MessageOptions, Method, Options, SamplingOptions, Schedule};
+pub(crate) use kernel::{Kernel, Size, forward_to_own};
+pub use options::{GroupForm, MessageOptions, MessageOrder, Method, Options, SamplingOptions};
 pub use plan::{Plan, Refusal};
 pub use posterior::{Diagnosis, Posterior, RowStatus, Trust, Want};
-pub use runner::{Accelerator, Runner};
+pub use rows::{Block, Evidence, Number};
 
 /// The buffers that a kernel fills for a block of rows. Kernels see finite scores only; they write
 /// every entry, and set `log_partition` to minus infinity where no state agrees with the evidence
@@ -73,6 +60,15 @@ pub(crate) enum Unfit {
         /// What it would take, in words.
         needs: String,
     },
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::Shape(why) => f.write_str(why),
+            Unfit::Budget { needs } => write!(f, "over budget: {needs}"),
+        }
+    }
 }
 
 /// What a compiled engine may cost. Engines refuse a model above it.

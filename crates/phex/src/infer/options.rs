@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Budget;
+use super::registry::{Answer, ENGINES};
 
 /// A way of inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -27,10 +28,9 @@ pub enum Method {
     Count,
     /// A junction tree over legal states, for anything of moderate width.
     Junction,
-    /// The few classes that can be on together, with a bound on the rest.
-    Subsets,
-    /// Exact forests joined by messages on the relations that they leave out.
-    Blocks,
+    /// Exact forests joined by messages on the relations that they leave out. Formerly `forest-bp`.
+    #[serde(alias = "blocks")]
+    ForestBp,
     /// Loopy belief propagation, the paper's method.
     Lbp,
     /// Mean field: a lower bound on log Z.
@@ -46,31 +46,26 @@ pub enum Method {
 }
 
 impl Method {
-    /// The exact and certified engines, in the order in which `auto` tries them.
-    pub const EXACT: [Method; 7] = [
-        Method::Star,
-        Method::Count,
-        Method::Family,
-        Method::States,
-        Method::Junction,
-        Method::Brute,
-        Method::Subsets,
-    ];
+    /// What `forest-bp` was called. It is still read; those who read it should say so.
+    pub const FORMER_FOREST_BP: &'static str = "blocks";
+
+    /// The exact engines, in the order in which `auto` tries them.
+    pub fn exact() -> impl Iterator<Item = Method> {
+        Method::with(Answer::Exact)
+    }
 
     /// The approximate engines for marginals.
-    pub const APPROXIMATE: [Method; 6] = [
-        Method::Blocks,
-        Method::Lbp,
-        Method::Gibbs,
-        Method::MeanField,
-        Method::Trw,
-        Method::Forests,
-    ];
+    pub fn approximate() -> impl Iterator<Item = Method> {
+        Method::with(Answer::Approximate)
+    }
 
     /// Every method.
     pub fn all() -> impl Iterator<Item = Method> {
-        let choices = [Method::Auto, Method::Exact].into_iter();
-        choices.chain(Method::EXACT).chain(Method::APPROXIMATE).chain([Method::Anneal])
+        [Method::Auto, Method::Exact].into_iter().chain(ENGINES.iter().map(|entry| entry.method))
+    }
+
+    fn with(answer: Answer) -> impl Iterator<Item = Method> {
+        ENGINES.iter().filter(move |entry| entry.answer == answer).map(|entry| entry.method)
     }
 
     /// The name used on the command line and in results.
@@ -78,20 +73,7 @@ impl Method {
         match self {
             Method::Auto => "auto",
             Method::Exact => "exact",
-            Method::Brute => "brute",
-            Method::States => "states",
-            Method::Star => "star",
-            Method::Family => "family",
-            Method::Count => "count",
-            Method::Junction => "junction",
-            Method::Subsets => "subsets",
-            Method::Blocks => "blocks",
-            Method::Lbp => "lbp",
-            Method::MeanField => "mean-field",
-            Method::Trw => "trw",
-            Method::Forests => "forests",
-            Method::Gibbs => "gibbs",
-            Method::Anneal => "anneal",
+            engine => engine.entry().map_or("", |entry| entry.name),
         }
     }
 }
@@ -106,6 +88,9 @@ impl std::str::FromStr for Method {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Method, String> {
+        if text == Method::FORMER_FOREST_BP {
+            return Ok(Method::ForestBp);
+        }
         Method::all().find(|method| method.name() == text).ok_or_else(|| {
             let names: Vec<&str> = Method::all().map(Method::name).collect();
             format!("`{text}` is not a method: {}", names.join(", "))
@@ -125,9 +110,9 @@ pub struct Options {
     pub cap: Option<usize>,
     /// The seed of everything random: elimination orders, spanning trees, samples.
     pub seed: u64,
-    /// For `lbp`, `blocks`, `mean-field` and `trw`.
+    /// For `lbp`, `forest-bp`, `mean-field` and `trw`.
     pub messages: MessageOptions,
-    /// For `gibbs`, and for the check of `blocks`.
+    /// For `gibbs`, and for the check of `forest-bp`.
     pub sampling: SamplingOptions,
     /// For `anneal`; its seed and number of sets are those asked for.
     pub anneal: crate::anneal::Options,
@@ -136,14 +121,12 @@ pub struct Options {
 /// In which order messages are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Schedule {
+pub enum MessageOrder {
     /// Label after label, each with the newest messages: converges where flooding oscillates.
     #[default]
     InPlace,
     /// All at once from those before: the paper's.
     Flooding,
-    /// Always the label whose messages are most out of date. One row at a time.
-    Residual,
 }
 
 /// How exclusion groups enter message passing.
@@ -161,7 +144,7 @@ pub enum GroupForm {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MessageOptions {
     /// The order of messages.
-    pub schedule: Schedule,
+    pub schedule: MessageOrder,
     /// How exclusion groups enter.
     pub groups: GroupForm,
     /// The part of the old message that is kept, in `[0, 1)`.
@@ -175,7 +158,7 @@ pub struct MessageOptions {
 impl Default for MessageOptions {
     fn default() -> MessageOptions {
         MessageOptions {
-            schedule: Schedule::InPlace,
+            schedule: MessageOrder::InPlace,
             groups: GroupForm::Cardinality,
             damping: 0.3,
             iterations: 200,
@@ -197,7 +180,7 @@ pub struct SamplingOptions {
     pub temperatures: u32,
     /// The factor on all log-weights at the hottest temperature, in `(0, 1)`.
     pub hottest: f64,
-    /// Samples by which `blocks` checks a row; 0 leaves the check out.
+    /// Samples by which `forest-bp` checks a row; 0 leaves the check out.
     pub check: u32,
 }
 

@@ -9,21 +9,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::blocks::Blocks;
-use super::brute::Brute;
-use super::count::Count;
-use super::family::Family;
-use super::forests::Forests;
-use super::gibbs::Gibbs;
-use super::junction::Junction;
-use super::kernel::Kernel;
-use super::lbp::Lbp;
-use super::mean_field::MeanField;
-use super::star::Star;
-use super::states::States;
-use super::subsets::Subsets;
-use super::trw::Trw;
-use super::{Budget, Method, Options, Unfit};
+use super::exact::states::States;
+use super::kernel::{Kernel, Size};
+use super::registry::Answer;
+use super::{Budget, Method, Options};
 use crate::Error;
 use crate::model::Model;
 
@@ -71,27 +60,29 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Compiles by the method asked for, or by the best one.
-pub(super) fn choose(model: &Model, options: &Options) -> Result<(Kernel, Plan), Error> {
+/// Compiles by the requested method, or by the best one.
+pub(super) fn choose(model: &Model, options: &Options) -> Result<(Box<dyn Kernel>, Plan), Error> {
     if !matches!(options.method, Method::Auto | Method::Exact) {
-        return match compile(model, options.method, options) {
+        let method = options.method;
+        return match compile(model, method, options) {
             Ok(kernel) => {
-                let plan = describe(&kernel, String::from("it was asked for"), Vec::new());
+                let plan = describe(method, &*kernel, String::from("requested"), Vec::new());
                 Ok((kernel, plan))
             }
-            Err(why) => {
-                Err(Error::Unfit { refused: vec![Refusal { method: options.method, why }] })
-            }
+            Err(why) => Err(Error::Unfit { refused: vec![Refusal { method, why }] }),
         };
     }
     let mut refused = Vec::new();
     let approximate: &[Method] =
-        if options.method == Method::Auto { &[Method::Blocks, Method::Lbp] } else { &[] };
-    for method in Method::EXACT.into_iter().chain(approximate.iter().copied()) {
+        if options.method == Method::Auto { &[Method::ForestBp, Method::Lbp] } else { &[] };
+    for method in Method::exact().chain(approximate.iter().copied()) {
         match compile(model, method, options) {
             Ok(kernel) => {
-                let kernel = cheaper_states(model, options, kernel);
-                let plan = describe(&kernel, kernel.reason(), refused);
+                let (method, kernel) = match cheaper_states(model, options, method, &*kernel) {
+                    Some(states) => (Method::States, states),
+                    None => (method, kernel),
+                };
+                let plan = describe(method, &*kernel, why(method, &*kernel), refused);
                 return Ok((kernel, plan));
             }
             Err(why) => refused.push(Refusal { method, why }),
@@ -101,75 +92,52 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Kernel, Plan),
 }
 
 /// A hard forest may have so few legal states that listing them is cheaper.
-fn cheaper_states(model: &Model, options: &Options, kernel: Kernel) -> Kernel {
-    let Kernel::Family(family, _) = &kernel else { return kernel };
-    if !model.is_hard() {
-        return kernel;
+fn cheaper_states(
+    model: &Model,
+    options: &Options,
+    method: Method,
+    family: &dyn Kernel,
+) -> Option<Box<dyn Kernel>> {
+    if method != Method::Family || !model.is_hard() {
+        return None;
     }
     let budget = Budget { operations: family.operations(), ..options.budget };
-    match States::compile(model, &budget) {
-        Ok(states) if states.operations() < family.operations() => Kernel::States(states),
-        _ => kernel,
-    }
+    let states = States::compile(model, &budget).ok()?;
+    (states.operations() < family.operations()).then(|| Box::new(states) as Box<dyn Kernel>)
 }
 
-/// Elimination orders that are tried.
-const RESTARTS: usize = 4;
-
-fn compile(model: &Model, method: Method, options: &Options) -> Result<Kernel, String> {
+fn compile(model: &Model, method: Method, options: &Options) -> Result<Box<dyn Kernel>, String> {
     let budget = &options.budget;
-    let kernel = match method {
-        Method::Auto | Method::Exact => return Err(format!("{method} is not an engine")),
-        Method::Brute => Brute::compile(model).map(Kernel::Brute),
-        Method::States => States::compile(model, budget).map(Kernel::States),
-        Method::Star => Star::compile(model).map(Kernel::Star),
-        Method::Family => Family::compile(model, options.cap, budget).map(Kernel::family),
-        Method::Count => {
-            Count::compile(model, options.cap, budget).map(|count| Kernel::Count(Box::new(count)))
-        }
-        Method::Junction => {
-            Junction::compile(model, budget, RESTARTS, options.seed).map(Kernel::junction)
-        }
-        Method::Subsets => Subsets::compile(model, budget).map(Kernel::Subsets),
-        Method::Lbp => Lbp::compile(model, options).map(|lbp| Kernel::Lbp(Box::new(lbp))),
-        Method::Blocks => {
-            Blocks::compile(model, options).map(|blocks| Kernel::Blocks(Box::new(blocks)))
-        }
-        Method::Anneal => {
-            let options = crate::anneal::Options { seed: options.seed, ..options.anneal.clone() };
-            Ok(Kernel::Anneal(Box::new(options)))
-        }
-        Method::MeanField => {
-            MeanField::compile(model, options).map(|kernel| Kernel::MeanField(Box::new(kernel)))
-        }
-        Method::Trw => Trw::compile(model, options).map(|kernel| Kernel::Trw(Box::new(kernel))),
-        Method::Forests => {
-            Forests::compile(model, options).map(|kernel| Kernel::Forests(Box::new(kernel)))
-        }
-        Method::Gibbs => Gibbs::compile(model, options).map(Kernel::gibbs),
-    };
-    let kernel = kernel.map_err(|unfit| match unfit {
-        Unfit::Shape(why) => why,
-        Unfit::Budget { needs } => format!("over budget: {needs}"),
-    })?;
+    let Some(entry) = method.entry() else { return Err(format!("{method} is not an engine")) };
+    let kernel = (entry.compile)(model, options).map_err(|unfit| unfit.to_string())?;
     let (operations, bytes) = (kernel.operations(), kernel.bytes());
     if operations > budget.operations || bytes as f64 > budget.bytes {
-        return Err(format!("over budget: {operations:.1e} operations a row, {bytes} bytes"));
+        return Err(format!("over budget: {operations:.1e} operations per row, {bytes} bytes"));
     }
     Ok(kernel)
 }
 
-fn describe(kernel: &Kernel, why: String, refused: Vec<Refusal>) -> Plan {
+fn why(method: Method, kernel: &dyn Kernel) -> String {
+    let why = method.entry().map_or("", |entry| entry.why);
+    match kernel.detail() {
+        Some(detail) => format!("{why}; {detail}"),
+        None => why.to_owned(),
+    }
+}
+
+fn describe(method: Method, kernel: &dyn Kernel, why: String, refused: Vec<Refusal>) -> Plan {
+    let Size { width, largest_bag, states } = kernel.size();
+    let answer = method.entry().map(|entry| entry.answer);
     Plan {
-        method: kernel.method(),
-        exact: kernel.is_exact(),
-        approximate: kernel.is_approximate(),
+        method,
+        exact: answer == Some(Answer::Exact) && !kernel.is_capped(),
+        approximate: answer != Some(Answer::Exact),
         why,
         operations: kernel.operations(),
         bytes: kernel.bytes(),
-        width: kernel.width(),
-        largest_bag: kernel.largest_bag(),
-        states: kernel.states(),
+        width,
+        largest_bag,
+        states,
         refused,
     }
 }

@@ -10,7 +10,7 @@
 //! beyond 1e6 lose more, for the step is then near their last digits.
 
 use crate::Error;
-use crate::infer::{Block, Evidence, Number, Posterior, Runner, Want};
+use crate::infer::{Backend, Block, Evidence, Number, Posterior, Want};
 
 use super::known;
 
@@ -46,7 +46,7 @@ pub(super) const CHUNK: usize = 256;
 /// [`Error::NotExact`] when the engine is not exact, [`Error::Shape`] when there is not an entry
 /// for each score, [`Error::Columns`] as [`Engine::run`](crate::infer::Engine::run); [`Error::Device`].
 pub fn covariance_product<T: Number>(
-    runner: &dyn Runner,
+    runner: &dyn Backend,
     block: &Block<'_, T>,
     vectors: &[T],
 ) -> Result<Vec<T>, Error> {
@@ -98,7 +98,7 @@ pub(super) struct Move<'a, T> {
 /// Runs each row a step up its slope, as row `2i` of the answer, and a step down, as row `2i + 1`.
 /// The derivative of an answer along the slope is their difference times the row's factor.
 pub(super) fn both_ways<'a, T: Number>(
-    runner: &dyn Runner,
+    runner: &dyn Backend,
     labels: usize,
     moves: impl Iterator<Item = Move<'a, T>>,
     want: Want,

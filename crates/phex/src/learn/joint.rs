@@ -5,11 +5,11 @@
 
 use super::{Answer, Ascent, Picked, answer, known};
 use crate::Error;
-use crate::infer::{Block, Evidence, Number, Posterior, RowStatus, Runner, Want};
+use crate::infer::{Backend, Block, Evidence, Number, Posterior, RowStatus, Want};
 use crate::model::Model;
 
 pub(super) fn add<T: Number>(
-    runner: &dyn Runner,
+    runner: &dyn Backend,
     block: &Block<'_, T>,
     free: &Posterior<T>,
     ascent: &mut Ascent,

@@ -14,7 +14,7 @@
 use super::covariance::{CHUNK, Move, both_ways};
 use super::{Answer, Ascent, Picked, answer, known};
 use crate::Error;
-use crate::infer::{Block, Evidence, Number, Posterior, RowStatus, Runner, Want};
+use crate::infer::{Backend, Block, Evidence, Number, Posterior, RowStatus, Want};
 
 /// An observed label that is less probable than this gets a pass of its own.
 const IMPROBABLE: f64 = 0.05;
@@ -30,7 +30,7 @@ struct Observed {
 }
 
 pub(super) fn add<T: Number>(
-    runner: &dyn Runner,
+    runner: &dyn Backend,
     block: &Block<'_, T>,
     free: &Posterior<T>,
     ascent: &mut Ascent,
@@ -67,7 +67,7 @@ fn observed<T: Number>(block: &Block<'_, T>, free: &Posterior<T>, row: usize) ->
 
 /// A clamped pass for each label.
 fn add_alone<T: Number>(
-    runner: &dyn Runner,
+    runner: &dyn Backend,
     block: &Block<'_, T>,
     free: &Posterior<T>,
     labels: &[Observed],
@@ -96,7 +96,7 @@ fn add_alone<T: Number>(
 
 /// Two passes for all the labels of a row.
 fn add_together<T: Number>(
-    runner: &dyn Runner,
+    runner: &dyn Backend,
     block: &Block<'_, T>,
     rows: &[Vec<Observed>],
     ascent: &mut Ascent,

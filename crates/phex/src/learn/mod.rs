@@ -7,7 +7,7 @@
 //! - [`Loss::Marginal`]: `−Σ_t log p(x_t = observed)`, the paper's sum of single-label terms. It
 //!   stays finite where observed labels contradict each other.
 //!
-//! Both gradients are clamped minus free, by any engine, wherever it runs ([`Runner`]):
+//! Both gradients are clamped minus free, by any engine, wherever it runs ([`Backend`]):
 //! `∂ log p(o)/∂ℓᵢ = E[xᵢ | o] − E[xᵢ]` and `∂ log p(o)/∂w_r = E[v_r] − E[v_r | o]`.
 //!
 //! Cost of a row: a free pass; `joint` adds a clamped pass, and none where every label is known;
@@ -24,7 +24,7 @@ mod strengths;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::infer::{Block, Engine, Evidence, Number, Posterior, RowStatus, Runner, Want};
+use crate::infer::{Backend, Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
 
 pub use covariance::covariance_product;
 pub use strengths::{Strengths, Tie};
@@ -115,7 +115,7 @@ impl<T> Gradients<T> {
 /// [`Error::Columns`] and [`Error::BestOnly`] as [`Engine::run`]; [`Error::Shape`] when there is
 /// not a weight for each row; [`Error::Device`] by a device that fails or knows no costs.
 pub fn gradients<T: Number>(
-    runner: &dyn Runner,
+    runner: &dyn Backend,
     block: &Block<'_, T>,
     weights: Option<&[f64]>,
     objective: Objective,
@@ -139,7 +139,7 @@ pub fn gradients<T: Number>(
 }
 
 fn all_observed<T: Number>(
-    runner: &dyn Runner,
+    runner: &dyn Backend,
     block: &Block<'_, T>,
     weights: Option<&[f64]>,
     objective: Objective,

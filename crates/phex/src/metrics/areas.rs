@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{Ranking, Table};
-use crate::infer::Scalar;
+use crate::numeric::Scalar;
 
 /// Three ways to average a score over labels; `None` where nothing can be averaged.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]

@@ -12,7 +12,7 @@ use super::Table;
 use super::multiclass::{TrueClass, distinct, true_class};
 use crate::Error;
 use crate::graph::LabelId;
-use crate::infer::Scalar;
+use crate::numeric::Scalar;
 
 /// More bins say nothing.
 const MOST_BINS: usize = 10_000;

@@ -12,8 +12,9 @@ use super::{
 use crate::Error;
 use crate::decide::{Classes, Decision, Decisions, decide, named};
 use crate::graph::RelationGraph;
-use crate::infer::{Evidence, Scalar};
+use crate::infer::Evidence;
 use crate::model::Model;
+use crate::numeric::Scalar;
 
 /// What to evaluate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

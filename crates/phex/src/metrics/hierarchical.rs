@@ -15,7 +15,8 @@ use super::sets::ratio;
 use crate::Error;
 use crate::decide::Decisions;
 use crate::graph::{RelationGraph, Topology};
-use crate::infer::{Evidence, Scalar};
+use crate::infer::Evidence;
+use crate::numeric::Scalar;
 
 /// Hierarchical precision, recall and F.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]

@@ -12,7 +12,8 @@ use serde::Serialize;
 use super::Table;
 use crate::Error;
 use crate::graph::LabelId;
-use crate::infer::{Evidence, Scalar};
+use crate::infer::Evidence;
+use crate::numeric::Scalar;
 
 /// How often a class was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::{Averages, Table};
-use crate::infer::Scalar;
+use crate::numeric::Scalar;
 
 /// Probabilities are kept this far from 0 and 1 in the log-loss.
 pub const LOG_LOSS_FLOOR: f64 = 1e-15;

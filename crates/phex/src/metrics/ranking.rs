@@ -19,7 +19,7 @@
 use rayon::prelude::*;
 
 use super::Table;
-use crate::infer::Scalar;
+use crate::numeric::Scalar;
 
 /// Negatives are counted by up to this many threads: each has counters of its own.
 const MOST_SHARES: usize = 8;

@@ -13,7 +13,7 @@ use super::table::known;
 use super::{Averages, Table};
 use crate::Error;
 use crate::decide::Decisions;
-use crate::infer::Scalar;
+use crate::numeric::Scalar;
 
 /// Right and wrong entries.
 ///

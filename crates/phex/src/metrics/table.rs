@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::Error;
 use crate::decide::{Decisions, rows_of};
 use crate::graph::LabelId;
-use crate::infer::{Evidence, Scalar};
+use crate::infer::Evidence;
+use crate::numeric::Scalar;
 
 /// How far beyond 0 and 1 a probability may be by rounding, and by approximate engines.
 const SLACK: f64 = 1e-3;

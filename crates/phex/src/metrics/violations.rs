@@ -18,8 +18,8 @@ use super::Table;
 use crate::Error;
 use crate::decide::Decisions;
 use crate::graph::LabelId;
-use crate::infer::Scalar;
 use crate::model::{DenseForest, Model, Relation};
+use crate::numeric::Scalar;
 
 /// How many relations are violated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use phex::Error;
 use phex::anneal::{
-    Builder, Method, Options, Outcome, Problem, Quantum, Schedule, Shape, Tabu, anneal, best,
+    Builder, Cooling, Method, Options, Outcome, Problem, Quantum, Shape, Tabu, anneal, best,
 };
 use phex::graph::{ExclusionRule, GraphBuilder, Semantics, Strength};
 use phex::infer::{self, Block, Engine, Evidence};
@@ -267,7 +267,7 @@ fn schedules_and_settings_can_be_given() {
     let quantum = Quantum { slices: 6, temperature: Some(0.05), field: Some((3.0, 0.01)) };
     let tabu = Tabu { tenure: Some(3), stall: Some(50), kicks: 2 };
     for shape in [Shape::Linear, Shape::Geometric] {
-        let schedule = Schedule { shape, beta: Some((0.1, 8.0)) };
+        let schedule = Cooling { shape, beta: Some((0.1, 8.0)) };
         for method in METHODS {
             let options = Options { method, schedule, quantum, tabu, ..Options::default() };
             let found = anneal(&problem, &options).solutions[0].energy;

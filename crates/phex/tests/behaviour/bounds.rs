@@ -148,7 +148,7 @@ fn bounds_enclose_log_z_on_pairwise_models() {
 
 /// Tight enough that a forest is exact to rounding.
 const TIGHT: MessageOptions = MessageOptions {
-    schedule: phex::infer::Schedule::InPlace,
+    schedule: phex::infer::MessageOrder::InPlace,
     groups: phex::infer::GroupForm::Cardinality,
     damping: 0.0,
     iterations: 500,

@@ -65,7 +65,7 @@ fn every_exact_engine_agrees_with_enumeration() {
             })
             .collect();
         clamped += known.iter().filter(|&&entry| entry != Evidence::Unknown).count();
-        for method in Method::EXACT {
+        for method in Method::exact() {
             let options = Options { method, ..Options::default() };
             let Ok(engine) = Engine::compile(Model::new(&graph).unwrap(), &options) else {
                 continue;

@@ -2,7 +2,7 @@
 
 use phex::graph::LabelId;
 use phex::infer::{
-    Block, Engine, Evidence, GroupForm, MessageOptions, Method, Options, RowStatus, Schedule,
+    Block, Engine, Evidence, GroupForm, MessageOptions, MessageOrder, Method, Options, RowStatus,
     Trust, Want,
 };
 use phex::model::{Model, OneOfGroup, Relation};
@@ -87,7 +87,7 @@ fn compile(model: &Model, messages: MessageOptions) -> Engine {
 
 fn settings() -> Vec<MessageOptions> {
     let base = MessageOptions { tolerance: 1e-13, iterations: 400, ..MessageOptions::default() };
-    let schedules = [Schedule::InPlace, Schedule::Flooding, Schedule::Residual];
+    let schedules = [MessageOrder::InPlace, MessageOrder::Flooding];
     let both = |schedule| [0.0, 0.3].map(|damping| MessageOptions { schedule, damping, ..base });
     schedules.into_iter().flat_map(both).collect()
 }
@@ -233,7 +233,7 @@ fn evidence_that_contradicts_hard_relations_is_impossible() {
     let evidence = [[Unknown, Unknown, On, On], [Unknown, Off, On, Unknown], [Unknown; 4]].concat();
     let scores = vec![0.5; evidence.len()];
     let block = Block::new(4, &scores).with_evidence(&evidence);
-    for method in [Method::Lbp, Method::Blocks, Method::Gibbs, Method::MeanField, Method::Trw] {
+    for method in [Method::Lbp, Method::ForestBp, Method::Gibbs, Method::MeanField, Method::Trw] {
         let options = Options { method, ..Options::default() };
         let engine = Engine::compile(model.clone(), &options).unwrap();
         let found = engine.run(&block, Want::default()).unwrap().status;

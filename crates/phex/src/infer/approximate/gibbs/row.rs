@@ -1,0 +1,119 @@
+//! A row as numbers of the sweep: fields, couplings and costs with a finite cost for hard relations,
+//! and what is left to sample; and the states in which its chains start.
+
+use super::LANES;
+use super::quadratic::Quadratic;
+use super::random::{Random, mix};
+use super::sweep::{Replica, same, sigmoid};
+use crate::infer::approximate::network::{Implied, Network};
+use crate::infer::{Block, Evidence, Number};
+
+/// What a hard relation costs beyond the largest score and the largest soft cost, in nats: e⁻⁴⁰ is 4e-18.
+const HARD: f64 = 40.0;
+
+/// A row of scores with its evidence.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    /// The field of each label while all others are off; of states of one-of groups less the largest.
+    pub(super) theta: Vec<f32>,
+    /// For each entry of the lists of neighbours.
+    pub(super) couplings: Vec<f32>,
+    /// For each counter.
+    pub(super) costs: Vec<f32>,
+    /// Binary labels that are not known.
+    pub(super) free: Vec<u32>,
+    /// The states of each one-of group that are left, where there are several.
+    pub(super) groups: Vec<Vec<u32>>,
+    /// What is known of each label, and what follows from it.
+    pub(super) known: Vec<Evidence>,
+    /// The seed of the row: of the same scores and evidence the same.
+    pub(super) seed: u64,
+}
+
+impl Row {
+    /// Reads a row; false when no state agrees with its evidence.
+    pub(super) fn read<T: Number>(
+        &mut self,
+        form: &Quadratic,
+        (network, implied): (&Network, &Implied),
+        binary: &[usize],
+        (block, row): (&Block<'_, T>, usize),
+        seed: u64,
+    ) -> bool {
+        let scores = block.row(row);
+        self.known.clear();
+        self.known.extend((0..scores.len()).map(|label| block.evidence(row, label)));
+        self.seed = mix(seed);
+        for (score, known) in scores.iter().zip(&self.known) {
+            self.seed = mix(self.seed ^ score.to_f64().to_bits());
+            self.seed = self.seed.wrapping_add(*known as u64);
+        }
+        if !implied.settle(network, block, row, &mut self.known) {
+            return false;
+        }
+        self.free.clear();
+        let unknown = |label: &&usize| self.known[**label] == Evidence::Unknown;
+        self.free.extend(binary.iter().filter(unknown).map(|&label| label as u32));
+        self.groups.clear();
+        for labels in &network.groups {
+            let left: Vec<u32> = labels.iter().filter(unknown).map(|&label| label as u32).collect();
+            if !left.is_empty() {
+                self.groups.push(left);
+            }
+        }
+        self.weigh(form, scores);
+        true
+    }
+
+    fn weigh<T: Number>(&mut self, form: &Quadratic, scores: &[T]) {
+        let sampled = self.free.iter().chain(self.groups.iter().flatten());
+        let score = |label: usize| scores[label].to_f64() + form.bias[label].value(0.0);
+        let largest = sampled.map(|&label| score(label as usize).abs()).fold(0.0, f64::max);
+        let hard = HARD + largest + form.largest;
+        let field = |label: usize| scores[label].to_f64() + form.bias[label].value(hard);
+        self.theta.clear();
+        self.theta.extend((0..scores.len()).map(|label| field(label) as f32));
+        for labels in &self.groups {
+            let fields = labels.iter().map(|&label| field(label as usize));
+            let most = fields.fold(f64::NEG_INFINITY, f64::max);
+            for &label in labels {
+                self.theta[label as usize] = (field(label as usize) - most) as f32;
+            }
+        }
+        self.couplings.clear();
+        self.couplings.extend(form.couplings.iter().map(|coupling| coupling.value(hard) as f32));
+        self.costs.clear();
+        self.costs.extend(form.costs.iter().map(|cost| cost.value(hard) as f32));
+    }
+
+    /// Independent start states: labels by their scores alone, which count fully in the last lane and
+    /// not at all before the first, so that chains start far apart; states of groups by lot.
+    pub(super) fn start(&self, form: &Quadratic, replica: &mut Replica, mut random: Random) {
+        let Replica { on, counts, .. } = replica;
+        for (on, known) in on.iter_mut().zip(&self.known) {
+            *on = same(if *known == Evidence::On { 1.0 } else { 0.0 });
+        }
+        for &label in &self.free {
+            let uniform = random.uniform();
+            let (theta, on) = (self.theta[label as usize], &mut on[label as usize]);
+            for lane in 0..LANES {
+                let part = (lane as f32 + 1.0) / LANES as f32;
+                on.0[lane] = if uniform.0[lane] < sigmoid(theta * part) { 1.0 } else { 0.0 };
+            }
+        }
+        for labels in &self.groups {
+            let uniform = random.uniform();
+            for lane in 0..LANES {
+                let at = (uniform.0[lane] * labels.len() as f32) as usize;
+                on[labels[at.min(labels.len() - 1)] as usize].0[lane] = 1.0;
+            }
+        }
+        counts.fill(same(0.0));
+        for (label, on) in on.iter().enumerate() {
+            for &counter in form.counters.of(label) {
+                counts[counter as usize] += *on;
+            }
+        }
+        replica.random = random;
+    }
+}

@@ -1,0 +1,258 @@
+//! One sweep over the labels of a replica: [`LANES`] chains of one row side by side.
+//!
+//! A label: `f = θ_i + Σ J_ij x_j − Σ_g w_g (m_g − x_i)`, `p = 1 / (1 + e^(−βf))`, `x_i = [u < p]`: a
+//! multiply-add a neighbour or counter, a sigmoid and a random number, without a branch on a lane. A
+//! one-of group is one block: fields of all states, their softmax, and the state in whose part of the
+//! total `u · total` falls; the totals before and after are sums in the same order, so exactly one
+//! state is on. The loops over lanes are plain; the compiler makes vectors of them, as wide as the
+//! machine's.
+
+use multiversion::multiversion;
+
+use super::LANES;
+use super::quadratic::Quadratic;
+use super::random::Random;
+use super::row::Row;
+use crate::numeric::{Elementary, Lanes};
+
+/// A number for each chain.
+pub(super) type Vector = Lanes<f32, LANES>;
+
+/// All chains with the same number.
+#[inline(always)]
+pub(super) fn same(value: f32) -> Vector {
+    Lanes([value; LANES])
+}
+
+/// Chains of one row, each at a temperature of its own.
+#[derive(Debug, Clone)]
+pub(super) struct Replica {
+    /// Whether each label is on: 0 or 1.
+    pub(super) on: Vec<Vector>,
+    /// Members on of each counter.
+    pub(super) counts: Vec<Vector>,
+    /// The factor on all log-weights.
+    pub(super) beta: Vector,
+    /// 1 for chains that count now, else 0.
+    pub(super) weight: Vector,
+    pub(super) random: Random,
+}
+
+/// `1 / (1 + 2^x)`: in base 2 no multiple of ln 2 need be taken off exactly. To 3e-7 of its value.
+#[inline(always)]
+fn share_against(x: f32) -> f32 {
+    // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
+    const ROUND: f32 = 12_582_912.0;
+    const LIMIT: f32 = 100.0;
+    let x = if x < LIMIT { x } else { LIMIT };
+    let x = if x > -LIMIT { x } else { -LIMIT };
+    let shifted = x + ROUND;
+    let rest = x - (shifted - ROUND);
+    // The series of 2^rest, for at most one half.
+    let mut power = 1.540_353e-4;
+    for c in [1.333_355_8e-3, 9.618_129e-3, 5.550_411e-2, 0.240_226_5, std::f32::consts::LN_2, 1.0]
+    {
+        power = power * rest + c;
+    }
+    1.0 / (1.0 + power * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23))
+}
+
+/// `1 / (1 + e^−x)`.
+#[inline(always)]
+pub(super) fn sigmoid(x: f32) -> f32 {
+    share_against(-std::f32::consts::LOG2_E * x)
+}
+
+#[inline(always)]
+fn add_scaled(sum: &mut Vector, factor: f32, other: &Vector) {
+    for lane in 0..LANES {
+        sum.0[lane] += factor * other.0[lane];
+    }
+}
+
+/// The field of a label, without counters.
+#[inline(always)]
+fn pair_field(form: &Quadratic, row: &Row, on: &[Vector], label: usize) -> Vector {
+    let mut field = same(row.theta[label]);
+    let edges = form.neighbours.range(label);
+    let neighbours = &form.neighbours.items[edges.clone()];
+    for (&neighbour, &coupling) in neighbours.iter().zip(&row.couplings[edges]) {
+        add_scaled(&mut field, coupling, &on[neighbour as usize]);
+    }
+    field
+}
+
+/// Adds to `sums` the conditional probability that each label is on, where the chain counts.
+#[multiversion(targets = "simd")]
+pub(super) fn sweep(
+    form: &Quadratic,
+    row: &Row,
+    replica: &mut Replica,
+    sums: &mut [Vector],
+    scratch: &mut [Vector],
+) {
+    let mut random = replica.random;
+    let scale = replica.beta.map(|beta| -std::f32::consts::LOG2_E * beta);
+    for &label in &row.free {
+        update_label(form, row, replica, &mut random, sums, (label as usize, &scale));
+    }
+    for states in &row.groups {
+        update_group(form, row, replica, &mut random, sums, scratch, states);
+    }
+    replica.random = random;
+}
+
+#[inline(always)]
+fn update_label(
+    form: &Quadratic,
+    row: &Row,
+    replica: &mut Replica,
+    random: &mut Random,
+    sums: &mut [Vector],
+    (label, scale): (usize, &Vector),
+) {
+    let Replica { on, counts, weight, .. } = replica;
+    let mut field = pair_field(form, row, on, label);
+    let counters = form.counters.of(label);
+    let before = on[label];
+    for &counter in counters {
+        let counter = counter as usize;
+        let others = counts[counter] - before;
+        counts[counter] = others;
+        add_scaled(&mut field, -row.costs[counter], &others);
+    }
+    let uniform = random.uniform();
+    let sum = &mut sums[label];
+    let mut after = before;
+    for lane in 0..LANES {
+        let p = share_against(field.0[lane] * scale.0[lane]);
+        after.0[lane] = if uniform.0[lane] < p { 1.0 } else { 0.0 };
+        sum.0[lane] += weight.0[lane] * p;
+    }
+    on[label] = after;
+    for &counter in counters {
+        counts[counter as usize] += after;
+    }
+}
+
+#[inline(always)]
+fn update_group(
+    form: &Quadratic,
+    row: &Row,
+    replica: &mut Replica,
+    random: &mut Random,
+    sums: &mut [Vector],
+    scratch: &mut [Vector],
+    states: &[u32],
+) {
+    let Replica { on, counts, beta, weight, .. } = replica;
+    // The group leaves all its counters before any field is read from them.
+    for &label in states {
+        for &counter in form.counters.of(label as usize) {
+            counts[counter as usize] = counts[counter as usize] - on[label as usize];
+        }
+    }
+    let mut most = same(f32::NEG_INFINITY);
+    for (&label, slot) in states.iter().zip(&mut *scratch) {
+        let mut field = pair_field(form, row, on, label as usize);
+        for &counter in form.counters.of(label as usize) {
+            add_scaled(&mut field, -row.costs[counter as usize], &counts[counter as usize]);
+        }
+        *slot = field * *beta;
+        most = most.zip(*slot, |a, b| if a > b { a } else { b });
+    }
+    let mut total = same(0.0);
+    for slot in &mut scratch[..states.len()] {
+        *slot = slot.zip(most, |field, most| (field - most).exp_downwards());
+        total += *slot;
+    }
+    let threshold = random.uniform() * total;
+    let share = weight.zip(total, |weight, total| weight / total);
+    let mut reached = same(0.0);
+    let mut below = same(0.0);
+    for (&label, slot) in states.iter().zip(&*scratch) {
+        let label = label as usize;
+        reached += *slot;
+        let now = threshold.zip(reached, |at, reached| if at < reached { 1.0 } else { 0.0 });
+        on[label] = now - below;
+        below = now;
+        sums[label] += *slot * share;
+        for &counter in form.counters.of(label) {
+            counts[counter as usize] += on[label];
+        }
+    }
+}
+
+/// The log-weight of each chain, up to a constant of the row.
+#[multiversion(targets = "simd")]
+pub(super) fn log_weight(form: &Quadratic, row: &Row, replica: &Replica) -> Vector {
+    let mut total = same(0.0);
+    for (label, on) in replica.on.iter().enumerate() {
+        // Each pair is met twice.
+        let field = pair_field(form, row, &replica.on, label);
+        total += *on * field.map(|field| 0.5 * (field + row.theta[label]));
+    }
+    for (counts, &cost) in replica.counts.iter().zip(&row.costs) {
+        total += counts.map(|m| -0.5 * cost * m * (m - 1.0));
+    }
+    total
+}
+
+/// How many counting chains have each label on, both labels of each pair, and how many pairs of each
+/// counter are on in them.
+#[multiversion(targets = "simd")]
+pub(super) fn count_states(
+    replica: &Replica,
+    pairs: &[(u32, u32)],
+    [labels_on, pairs_on, counters_on]: [&mut [f64]; 3],
+) {
+    let Replica { on, counts, weight, .. } = replica;
+    for (on, out) in on.iter().zip(labels_on) {
+        *out += f64::from(across(*weight * *on));
+    }
+    for (&(a, b), out) in pairs.iter().zip(pairs_on) {
+        *out += f64::from(across(*weight * on[a as usize] * on[b as usize]));
+    }
+    for (counts, out) in counts.iter().zip(counters_on) {
+        *out += f64::from(across(*weight * counts.map(|m| 0.5 * m * (m - 1.0))));
+    }
+}
+
+/// The sum over lanes: of whole numbers, so the order does not matter.
+#[inline(always)]
+fn across(mut vector: Vector) -> f32 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            vector.0[lane] += vector.0[lane + width];
+        }
+        width /= 2;
+    }
+    vector.0[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sigmoid_is_close_to_the_library_s() {
+        for step in -10_000i16..=10_000 {
+            let x = f32::from(step) / 250.0;
+            let exact = 1.0 / (1.0 + (-f64::from(x)).exp());
+            let error = (f64::from(sigmoid(x)) - exact).abs() / exact;
+            // The argument is rounded once in base 2.
+            assert!(error < 5e-7 + 2e-7 * f64::from(x.abs()), "{x}: {error}");
+        }
+        assert_eq!(sigmoid(1e30), 1.0);
+        assert!(sigmoid(-1e30) < 1e-29);
+        assert!(sigmoid(f32::MIN) < 1e-29);
+    }
+
+    #[test]
+    fn lanes_are_added() {
+        let mut vector = same(1.0);
+        vector.0[3] = 5.0;
+        assert_eq!(across(vector), LANES as f32 + 4.0);
+    }
+}

@@ -1,0 +1,325 @@
+//! Messages of cardinality factors: exclusion groups of k members at cost w a pair.
+//!
+//! With the cavity odds `a_j` of the members, the message to member i is
+//!
+//! ```text
+//! ρ_i = Σ_m e_m q^C(m+1,2) / Σ_m e_m q^C(m,2)      (e_m the m-th symmetric polynomial of a_{j≠i})
+//! ```
+//!
+//! The polynomials are those of a count of independent members, D(m). To keep it where the weight is,
+//! the odds are tilted by `τ = e^−λ`, `λ = w (c − ½)`, about a count c: then
+//! `e^{λm} q^C(m,2) = g(m) e^{w c²/2}` with `g(m) = exp(−w (m − c)² / 2)`, and
+//! `ρ_i = τ Σ D₋ᵢ(m) g(m+1) / Σ D₋ᵢ(m) g(m)`. D₋ᵢ comes from D by division by the member's own
+//! polynomial, small counts from below and large ones from above, so that all keep their digits. Cost: O(k²) for all k messages,
+//! where pairs would need k² messages too but pass them around in circles.
+
+use super::Program;
+use super::labels::Damping;
+use super::layout::Member;
+use super::number::{Odds, within};
+use super::state::State;
+use crate::numeric::{Elementary, Lanes};
+
+/// Below this total cost of all pairs nothing underflows without a tilt.
+const SAFE: f64 = 600.0;
+/// Probabilities below this may have lost digits; no weight makes up for it.
+const FAINT: f64 = 1e-280;
+
+/// The count of a cardinality factor's members, for some rows.
+pub(super) struct Count<const L: usize> {
+    /// Probability of each member on and off, tilted.
+    on: Vec<Lanes<f64, L>>,
+    off: Vec<Lanes<f64, L>>,
+    /// The distribution of the count of independent members.
+    distribution: Vec<Lanes<f64, L>>,
+    /// `g` for each count.
+    weight: Vec<Lanes<f64, L>>,
+    tilt: Lanes<f64, L>,
+    centre: Lanes<f64, L>,
+}
+
+impl Program {
+    /// What each member says: its odds without the factor.
+    #[inline(always)]
+    fn member_odds<T: Odds, const L: usize>(
+        &self,
+        state: &State<T, L>,
+        factor: usize,
+    ) -> Vec<Lanes<f64, L>> {
+        let members = &self.layout.members[factor];
+        let mut odds = Vec::with_capacity(members.len());
+        for member in members {
+            odds.push(match *member {
+                Member::Part(part) => state.part_cavity[part],
+                Member::Port(port) => widen(&state.cavity[port]),
+            });
+        }
+        odds
+    }
+
+    /// All messages of a factor, from the newest it was told.
+    #[inline(always)]
+    pub(super) fn visit_count<T: Odds, const L: usize>(
+        &self,
+        state: &mut State<T, L>,
+        factor: usize,
+        damping: Option<Damping<f64>>,
+    ) {
+        let odds = self.member_odds(state, factor);
+        let cost = self.network.cardinalities[factor].cost;
+        let fresh: Vec<[Lanes<f64, L>; 2]> = if cost == f64::INFINITY {
+            at_most_one(&odds)
+        } else {
+            let count = Count::new(cost, &odds);
+            // A loop, for closures are not compiled for the vectors of their caller.
+            let mut fresh = Vec::with_capacity(odds.len());
+            for member in 0..odds.len() {
+                fresh.push(count.message(member));
+            }
+            fresh
+        };
+        for (member, [above, below]) in self.layout.members[factor].iter().zip(&fresh) {
+            let before: Lanes<f64, L> = match *member {
+                Member::Part(part) => state.part_in[part],
+                Member::Port(port) => widen(&state.incoming[port]),
+            };
+            let mut said = Lanes([1.0; L]);
+            for lane in 0..L {
+                let (above, below) = (above.0[lane], below.0[lane]);
+                let odds = match damping {
+                    None => above / below,
+                    Some(damping) => damping.mix(above, below, before.0[lane]),
+                };
+                said.0[lane] = within(odds, f64::WIDE);
+            }
+            match *member {
+                Member::Part(part) => state.part_in[part] = said,
+                Member::Port(port) => {
+                    let incoming = &mut state.incoming[port];
+                    for lane in 0..L {
+                        incoming.0[lane] = within(T::from_f64(said.0[lane]), T::WIDE);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `ln Z_f − Σ ln(1 + a)` and the expected number of pairs that are on.
+    #[inline(always)]
+    pub(super) fn count_energy<T: Odds, const L: usize>(
+        &self,
+        state: &State<T, L>,
+        factor: usize,
+    ) -> (Lanes<f64, L>, Lanes<f64, L>) {
+        let odds = self.member_odds(state, factor);
+        let cost = self.network.cardinalities[factor].cost;
+        let mut log = Lanes([0.0; L]);
+        let mut pairs = Lanes([0.0; L]);
+        if cost == f64::INFINITY {
+            for lane in 0..L {
+                let sum: f64 = odds.iter().map(|odds| odds.0[lane]).sum();
+                let independent: f64 = odds.iter().map(|odds| odds.0[lane].ln_1p()).sum();
+                log.0[lane] = sum.ln_1p() - independent;
+            }
+            return (log, pairs);
+        }
+        let count = Count::new(cost, &odds);
+        for lane in 0..L {
+            let (mut total, mut twice) = (0.0, 0.0);
+            for (m, (d, g)) in count.distribution.iter().zip(&count.weight).enumerate() {
+                let part = d.0[lane] * g.0[lane];
+                total += part;
+                twice += part * (m * m.saturating_sub(1)) as f64;
+            }
+            pairs.0[lane] = twice / total / 2.0;
+            let tilted = |odds: &Lanes<f64, L>| (odds.0[lane] * count.tilt.0[lane]).ln_1p();
+            let moved: f64 = odds.iter().map(|odds| tilted(odds) - odds.0[lane].ln_1p()).sum();
+            log.0[lane] = total.ln() + cost * count.centre.0[lane].powi(2) / 2.0 + moved;
+        }
+        (log, pairs)
+    }
+}
+
+#[inline(always)]
+fn widen<T: Odds, const L: usize>(narrow: &Lanes<T, L>) -> Lanes<f64, L> {
+    let mut wide = Lanes([0.0; L]);
+    for lane in 0..L {
+        wide.0[lane] = narrow.0[lane].to_f64();
+    }
+    wide
+}
+
+/// Where no two members may be on, a member hears `1 / (1 + Σ others)`.
+#[inline(always)]
+fn at_most_one<const L: usize>(odds: &[Lanes<f64, L>]) -> Vec<[Lanes<f64, L>; 2]> {
+    let one = Lanes([1.0; L]);
+    let mut out = vec![[one, one]; odds.len()];
+    // Sums from both sides, since taking a member out of the whole sum would cancel.
+    let (mut before, mut after) = (Lanes([0.0; L]), Lanes([0.0; L]));
+    for at in 0..odds.len() {
+        out[at][1] += before;
+        before += odds[at];
+        let back = odds.len() - 1 - at;
+        out[back][1] += after;
+        after += odds[back];
+    }
+    out
+}
+
+impl<const L: usize> Count<L> {
+    #[inline(always)]
+    fn new(cost: f64, odds: &[Lanes<f64, L>]) -> Count<L> {
+        let k = odds.len();
+        let centre = if cost * (k * k) as f64 / 2.0 < SAFE {
+            Lanes([0.5; L])
+        } else {
+            likely_count(cost, odds)
+        };
+        let tilt = centre.map(|centre| (-cost * (centre - 0.5)).exp_downwards());
+        let (mut on, mut off) = (Vec::with_capacity(k), Vec::with_capacity(k));
+        for odds in odds {
+            let tilted = *odds * tilt;
+            let rest = tilted.map(|odds| 1.0 / (1.0 + odds));
+            off.push(rest);
+            on.push(tilted * rest);
+        }
+        let mut distribution = vec![Lanes([0.0; L]); k + 1];
+        distribution[0] = Lanes([1.0; L]);
+        for (done, (on, off)) in on.iter().zip(&off).enumerate() {
+            for m in (0..=done).rev() {
+                let here = distribution[m];
+                distribution[m + 1] += here * *on;
+                distribution[m] = here * *off;
+            }
+        }
+        let mut weight = Vec::with_capacity(k + 1);
+        for m in 0..=k {
+            weight.push(centre.map(|centre| {
+                let away = m as f64 - centre;
+                (-cost * away * away / 2.0).exp_downwards()
+            }));
+        }
+        Count { weight, on, off, distribution, tilt, centre }
+    }
+
+    /// The odds that a member hears, above and below the line. `D(m) = on D₋ᵢ(m − 1) + off D₋ᵢ(m)`: counts are found from below
+    /// while the second part is the larger, which it is up to some count, and the others from above, where it is the first: so
+    /// no step loses more than a bit, and none passes on more than it was told.
+    #[inline(always)]
+    fn message(&self, member: usize) -> [Lanes<f64, L>; 2] {
+        let k = self.on.len();
+        let (on, off) = (&self.on[member], &self.off[member]);
+        let (least, most) = (off.map(|off| 1.0 / off), on.map(|on| 1.0 / on));
+        let mut out = [Lanes([0.0; L]); 2];
+        // How many counts are found from below.
+        let mut turn = Lanes([0.0; L]);
+        let mut up = Lanes([0.0; L]);
+        for m in 0..k {
+            for lane in 0..L {
+                let (here, told) = (self.distribution[m].0[lane], on.0[lane] * up.0[lane]);
+                // Faint ones are left out, which is missed where the member is far likelier on than off.
+                let faint = here < FAINT;
+                let begins = m > 0 || !faint || off.0[lane] > 1e-8;
+                let rises = begins && turn.0[lane] == m as f64 && (faint || here >= 2.0 * told);
+                turn.0[lane] = if rises { m as f64 + 1.0 } else { turn.0[lane] };
+                up.0[lane] = if rises && !faint { (here - told) * least.0[lane] } else { 0.0 };
+                out[0].0[lane] += up.0[lane] * self.weight[m + 1].0[lane];
+                out[1].0[lane] += up.0[lane] * self.weight[m].0[lane];
+            }
+        }
+        let mut down = Lanes([0.0; L]);
+        for m in (0..k).rev() {
+            for lane in 0..L {
+                let value =
+                    (self.distribution[m + 1].0[lane] - off.0[lane] * down.0[lane]) * most.0[lane];
+                let kept = m as f64 >= turn.0[lane] && value > 0.0;
+                down.0[lane] = if kept { value } else { 0.0 };
+                out[0].0[lane] += down.0[lane] * self.weight[m + 1].0[lane];
+                out[1].0[lane] += down.0[lane] * self.weight[m].0[lane];
+            }
+        }
+        for lane in 0..L {
+            out[0].0[lane] *= self.tilt.0[lane];
+        }
+        out
+    }
+}
+
+/// The largest count m at which the members still expect m to be on: `Σ a q^m / (1 + a q^m) ≥ m`.
+#[inline(always)]
+fn likely_count<const L: usize>(cost: f64, odds: &[Lanes<f64, L>]) -> Lanes<f64, L> {
+    let mut low = Lanes([0.0f64; L]);
+    let mut high = Lanes([odds.len() as f64 + 1.0; L]);
+    for _ in 0..=usize::BITS - odds.len().leading_zeros() {
+        let middle = low.zip(high, |low, high| ((low + high) / 2.0).floor());
+        let tilt = middle.map(|middle| (-cost * middle).exp_downwards());
+        let mut expected = Lanes([0.0; L]);
+        for odds in odds {
+            expected += odds.zip(tilt, |odds, tilt| odds * tilt / (1.0 + odds * tilt));
+        }
+        for lane in 0..L {
+            let enough = expected.0[lane] >= middle.0[lane];
+            low.0[lane] = if enough { middle.0[lane] } else { low.0[lane] };
+            high.0[lane] = if enough { high.0[lane] } else { middle.0[lane] };
+        }
+    }
+    low.map(|low| low.max(0.5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::Random;
+
+    /// The message to a member from the polynomials of the others, which are sums of positive numbers.
+    fn direct(cost: f64, odds: &[f64], member: usize) -> f64 {
+        // As logarithms, for they leave any range.
+        let mut polynomial = vec![0.0];
+        for (_, odds) in odds.iter().enumerate().filter(|(at, _)| *at != member) {
+            polynomial.push(f64::NEG_INFINITY);
+            for m in (1..polynomial.len()).rev() {
+                let (a, b): (f64, f64) = (polynomial[m], polynomial[m - 1] + odds.ln());
+                polynomial[m] = a.max(b) + (-(a - b).abs()).exp().ln_1p();
+            }
+        }
+        let sum = |shift: usize| {
+            let pairs =
+                |m: usize| cost * (m * (m + 1) / 2) as f64 - cost * (m * (1 - shift)) as f64;
+            let terms: Vec<f64> =
+                polynomial.iter().enumerate().map(|(m, log)| log - pairs(m)).collect();
+            let most = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            most + terms.iter().map(|term| (term - most).exp()).sum::<f64>().ln()
+        };
+        (sum(1) - sum(0)).exp()
+    }
+
+    #[test]
+    fn messages_keep_their_digits() {
+        let mut random = Random::new(5);
+        for k in [2, 3, 8, 31, 45, 120] {
+            for cost in [0.01, 0.2, 0.8, 2.0, 6.0] {
+                for spread in [0.5, 2.0, 6.0] {
+                    let mut odds: Vec<f64> =
+                        (0..k).map(|_| (random.normal() * spread).exp()).collect();
+                    // Some are as good as known.
+                    odds.iter_mut().take(k / 10).for_each(|odds| *odds = 1e90);
+                    odds.iter_mut().rev().take(k / 12).for_each(|odds| *odds = 1e240);
+                    let lanes: Vec<Lanes<f64, 1>> =
+                        odds.iter().map(|&odds| Lanes([odds])).collect();
+                    let count = Count::new(cost, &lanes);
+                    for member in 0..k {
+                        let [above, below] = count.message(member);
+                        let (found, truth) = (above.0[0] / below.0[0], direct(cost, &odds, member));
+                        let error = (found / truth - 1.0).abs();
+                        // What is known hears nothing that would matter.
+                        let known = odds[member] > 1e80;
+                        assert!(
+                            known || error < 1e-9,
+                            "{k} at {cost}, {spread}: {found} for {truth}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The energy as a quadratic form in the states, for expectations under independent nodes.
+//!
+//! With `x_s ∈ {0, 1}` for "the node of s is in state s", every pair, link and table is
+//! `constant + Σ h_s x_s + Σ J_st x_s x_t`: a table `c` of two binary labels has `J = c₁₁ − c₀₁ − c₁₀ +
+//! c₀₀`. Forbidden cells are kept apart, with 0 in their place.
+
+use crate::infer::approximate::network::{Frame, Network, Support};
+
+/// The energy of a model's factor graph.
+#[derive(Debug)]
+pub(super) struct Energy {
+    /// Minus the energy of no state at all.
+    pub(super) constant: f64,
+    /// Minus `h` of each state.
+    pub(super) field: Vec<f64>,
+    /// The states `t` with `J_st` of each state.
+    pub(super) couplings: Lists<(usize, f64)>,
+    /// The states that each state forbids.
+    pub(super) forbidden: Lists<usize>,
+    pub(super) groups: Vec<Group>,
+    /// The groups that each node is in, with its place there.
+    pub(super) groups_at: Lists<(usize, usize)>,
+}
+
+/// An exclusion group.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// What a pair that is on costs; 0 for hard groups.
+    pub(super) cost: f64,
+    pub(super) hard: bool,
+    /// The states of each member: of one node each.
+    pub(super) members: Vec<Vec<usize>>,
+}
+
+/// A list for each of many keys, in one piece of memory.
+#[derive(Debug)]
+pub(super) struct Lists<E> {
+    first: Vec<usize>,
+    entries: Vec<E>,
+}
+
+impl<E: Copy> Lists<E> {
+    fn new(keys: usize, mut entries: Vec<(usize, E)>) -> Lists<E> {
+        entries.sort_by_key(|entry| entry.0);
+        let mut first = vec![0; keys + 1];
+        entries.iter().for_each(|entry| first[entry.0 + 1] += 1);
+        for key in 0..keys {
+            first[key + 1] += first[key];
+        }
+        Lists { first, entries: entries.into_iter().map(|entry| entry.1).collect() }
+    }
+
+    #[inline(always)]
+    pub(super) fn of(&self, key: usize) -> &[E] {
+        &self.entries[self.first[key]..self.first[key + 1]]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+impl Energy {
+    pub(super) fn new(network: &Network, frame: &Frame, support: &Support) -> Energy {
+        let finite = |cost: f64| if cost == f64::INFINITY { 0.0 } else { cost };
+        let mut constant = network.constant;
+        let mut field = vec![0.0; frame.states()];
+        let mut couplings = Vec::new();
+        let mut couple = |s: usize, t: usize, strength: f64| {
+            if strength != 0.0 {
+                couplings.extend([(s, (t, strength)), (t, (s, strength))]);
+            }
+        };
+        for pair in &network.pairs {
+            let [[none, b], [a, both]] = pair.costs.map(|row| row.map(finite));
+            let (on_a, on_b) = (frame.on[pair.a], frame.on[pair.b]);
+            constant -= none;
+            field[on_a] -= a - none;
+            field[on_b] -= b - none;
+            couple(on_a, on_b, both - a - b + none);
+        }
+        for link in &network.links {
+            let first = frame.first[frame.group(link.group)];
+            for &(state, costs) in &link.entries {
+                let [off, on] = costs.map(finite);
+                field[first + state] -= off;
+                couple(first + state, frame.on[link.label], on - off);
+            }
+        }
+        for table in &network.tables {
+            let [a, b] = [table.a, table.b].map(|group| frame.first[frame.group(group)]);
+            for &(s, t, cost) in &table.entries {
+                couple(a + s, b + t, finite(cost));
+            }
+        }
+        let forbidden = support.cells().flat_map(|(s, t)| [(s, t), (t, s)]).collect();
+        let groups: Vec<Group> = network.cardinalities.iter().map(|f| group(f, frame)).collect();
+        let node = |states: &Vec<usize>| frame.first.partition_point(|&f| f <= states[0]) - 1;
+        let places = groups.iter().enumerate().flat_map(|(at, group)| {
+            let member = move |(place, states)| (node(states), (at, place));
+            group.members.iter().enumerate().map(member)
+        });
+        let groups_at = Lists::new(frame.nodes(), places.collect());
+        Energy {
+            constant,
+            field,
+            couplings: Lists::new(frame.states(), couplings),
+            forbidden: Lists::new(frame.states(), forbidden),
+            groups,
+            groups_at,
+        }
+    }
+
+    /// Whether some state is forbidden.
+    pub(super) fn is_hard(&self) -> bool {
+        self.forbidden.len() > 0 || self.groups.iter().any(|group| group.hard)
+    }
+}
+
+fn group(factor: &crate::infer::approximate::network::Cardinality, frame: &Frame) -> Group {
+    let hard = factor.cost == f64::INFINITY;
+    let labels = factor.labels.iter().map(|&label| vec![frame.on[label]]);
+    let parts = factor.parts.iter().map(|part| {
+        let first = frame.first[frame.group(part.group)];
+        part.states.iter().map(|state| first + state).collect()
+    });
+    let cost = if hard { 0.0 } else { factor.cost };
+    Group { cost, hard, members: labels.chain(parts).collect() }
+}

@@ -1,0 +1,237 @@
+//! The form of a model that approximate engines share: a factor graph.
+//!
+//! Nodes are binary labels and one-of groups (one node of k states each); factors join
+//!
+//! | factor | nodes | energy |
+//! |---|---|---|
+//! | [`PairFactor`] | two binary labels | `costs[x_a][x_b]` |
+//! | [`Link`] | a one-of group and a binary label | `costs[x]` where the group is in a listed state, else 0 |
+//! | [`Table`] | two one-of groups | `cost` at listed pairs of states, else 0 |
+//! | [`Cardinality`] | labels and parts of one-of groups | `cost · C(m, 2)` for m members on |
+//!
+//! All relations between the same two nodes are one factor. What a relation costs by one label alone
+//! is moved to its bias, so `log weight(x) = constant + Σ (ℓ + bias) x − Σ energies` as before.
+//! Building costs O(relations); with [`GroupForm::Pairs`], exclusion groups cost k² pairs.
+
+mod build;
+mod frame;
+mod implied;
+mod support;
+#[cfg(all(test, feature = "testkit"))]
+mod tests;
+
+pub(crate) use frame::Frame;
+pub(crate) use implied::Implied;
+pub(crate) use support::{Live, Support};
+
+use crate::infer::GroupForm;
+use crate::numeric::Scalar;
+
+/// Two binary labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairFactor {
+    /// The smaller label.
+    pub a: usize,
+    /// The larger.
+    pub b: usize,
+    /// `costs[x_a][x_b]`, finite or `∞`.
+    pub costs: [[f64; 2]; 2],
+}
+
+/// A one-of group and a binary label.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// The one-of group.
+    pub group: usize,
+    /// The binary label.
+    pub label: usize,
+    /// States of the group (ascending) with the cost of the label off and on; states that are not
+    /// listed cost nothing.
+    pub entries: Vec<(usize, [f64; 2])>,
+}
+
+/// Two one-of groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// The first group.
+    pub a: usize,
+    /// The second.
+    pub b: usize,
+    /// State of `a`, state of `b` and their cost, ascending; pairs that are not listed cost nothing.
+    pub entries: Vec<(usize, usize, f64)>,
+}
+
+/// Members of which each pair that is on costs the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cardinality {
+    /// Of each pair.
+    pub cost: f64,
+    /// Binary members.
+    pub labels: Vec<usize>,
+    /// One-of groups of which some states are members: at most one of them is on.
+    pub parts: Vec<Part>,
+}
+
+impl Cardinality {
+    /// How many members can be on at once.
+    pub(crate) fn len(&self) -> usize {
+        self.labels.len() + self.parts.len()
+    }
+
+    /// All members as labels, given the labels of the one-of groups.
+    pub(crate) fn members<'a>(
+        &'a self,
+        groups: &'a [Vec<usize>],
+    ) -> impl Iterator<Item = usize> + 'a {
+        let parts = self.parts.iter();
+        let states = parts.flat_map(|part| part.states.iter().map(|&s| groups[part.group][s]));
+        self.labels.iter().copied().chain(states)
+    }
+}
+
+/// Some states of a one-of group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// The group.
+    pub group: usize,
+    /// Ascending.
+    pub states: Vec<usize>,
+}
+
+/// Where the probability that two labels are both on is read off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Place {
+    /// This pair factor.
+    Pair(usize),
+    /// This link, at this state of its group.
+    Link(usize, usize),
+    /// This table, at these states.
+    Table(usize, usize, usize),
+    /// Never: both are states of one group.
+    Never,
+}
+
+/// Where the expected violations of a relation are read off.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Term {
+    /// Two labels: violated when both are on; a hierarchy edge, when its child is on without.
+    Both { place: Place, child: Option<usize> },
+    /// An exclusion group written as pairs.
+    Pairs(Vec<Place>),
+    /// An exclusion group as one factor.
+    Cardinality(usize),
+}
+
+/// A model as a factor graph.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// How many labels the model has.
+    pub labels: usize,
+    /// A fixed addition to each score; `−∞` for states of one-of groups that are never on.
+    pub bias: Vec<f64>,
+    /// The log-weight of all labels off and no cost.
+    pub constant: f64,
+    /// The one-of group and state of each label that is in one; the others are binary nodes.
+    pub state_of: Vec<Option<(usize, usize)>>,
+    /// The labels of each one-of group: its states.
+    pub groups: Vec<Vec<usize>>,
+    /// Factors of two binary labels.
+    pub pairs: Vec<PairFactor>,
+    /// Factors of a group and a binary label.
+    pub links: Vec<Link>,
+    /// Factors of two groups.
+    pub tables: Vec<Table>,
+    /// Exclusion groups that are counted.
+    pub cardinalities: Vec<Cardinality>,
+    /// A term for each relation of the model.
+    pub(crate) terms: Vec<Term>,
+}
+
+impl Network {
+    /// The binary labels.
+    pub(crate) fn binary(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.labels).filter(|&label| self.state_of[label].is_none())
+    }
+
+    /// How many entries the factors have: what a sweep over all of them costs.
+    pub(crate) fn entries(&self) -> usize {
+        let links: usize = self.links.iter().map(|link| link.entries.len()).sum();
+        let tables: usize = self.tables.iter().map(|table| table.entries.len()).sum();
+        let states: usize = self.groups.iter().map(Vec::len).sum();
+        let members: usize = self.cardinalities.iter().map(Cardinality::len).sum();
+        self.labels + 2 * self.pairs.len() + links + tables + states + members
+    }
+
+    /// Moves to the biases of labels what is not symmetric in pairs: each then costs something where
+    /// its labels differ and nothing where they agree, which is the Ising form. Only when no pair
+    /// forbids states.
+    pub(crate) fn symmetrise(&mut self) {
+        if self.pairs.iter().any(|pair| pair.costs.iter().flatten().any(|cost| cost.is_infinite()))
+        {
+            return;
+        }
+        for pair in &mut self.pairs {
+            let [[none, only_b], [only_a, both]] = pair.costs;
+            let differ = (only_a + only_b - none - both) / 2.0;
+            self.constant -= none;
+            self.bias[pair.a] -= only_a - none - differ;
+            self.bias[pair.b] -= only_b - none - differ;
+            pair.costs = [[0.0, differ], [differ, 0.0]];
+        }
+    }
+
+    /// Lists every cell of tables of at most this many.
+    pub(crate) fn fill_tables(&mut self, most: usize) {
+        for table in &mut self.tables {
+            let (rows, columns) = (self.groups[table.a].len(), self.groups[table.b].len());
+            if rows * columns > most || table.entries.len() == rows * columns {
+                continue;
+            }
+            let mut all: Vec<(usize, usize, f64)> =
+                (0..rows * columns).map(|at| (at / columns, at % columns, 0.0)).collect();
+            table.entries.iter().for_each(|&(s, t, cost)| all[s * columns + t].2 = cost);
+            table.entries = all;
+        }
+    }
+
+    /// Fills the expected violations of every relation, from the marginals of labels, the
+    /// probability that both labels of a place are on, and the expected pairs on of a cardinality
+    /// factor.
+    pub(crate) fn expectations<T: Scalar>(
+        &self,
+        marginal: impl Fn(usize) -> f64,
+        both: impl Fn(Place) -> f64,
+        pairs_on: impl Fn(usize) -> f64,
+        out: &mut [T],
+    ) {
+        let both = |place: Place| if place == Place::Never { 0.0 } else { both(place) };
+        for (term, out) in self.terms.iter().zip(out) {
+            *out = T::from_f64(match term {
+                Term::Both { place, child: None } => both(*place),
+                Term::Both { place, child: Some(child) } => {
+                    (marginal(*child) - both(*place)).max(0.0)
+                }
+                Term::Pairs(places) => places.iter().map(|&place| both(place)).sum(),
+                Term::Cardinality(factor) => pairs_on(*factor),
+            });
+        }
+    }
+
+    /// All the places where relations read off a joint probability.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.terms.iter().flat_map(|term| match term {
+            Term::Both { place, .. } => std::slice::from_ref(place).iter().copied(),
+            Term::Pairs(places) => places.iter().copied(),
+            Term::Cardinality(_) => [].iter().copied(),
+        })
+    }
+
+    /// Whether some factor forbids states.
+    pub(crate) fn is_hard(&self) -> bool {
+        let hard = |cost: f64| cost == f64::INFINITY;
+        self.pairs.iter().any(|pair| pair.costs.iter().flatten().any(|&cost| hard(cost)))
+            || self.links.iter().any(|l| l.entries.iter().any(|e| e.1.iter().any(|&c| hard(c))))
+            || self.tables.iter().any(|table| table.entries.iter().any(|entry| hard(entry.2)))
+            || self.cardinalities.iter().any(|factor| hard(factor.cost))
+    }
+}

@@ -1,0 +1,248 @@
+//! Rows of scores to weights side by side, through the passes, and back to rows.
+
+use multiversion::multiversion;
+
+use super::lanes::{Lanes, Real};
+use super::number::Number;
+use super::plan::Plan;
+use super::scratch::Scratch;
+use super::weights::Weights;
+use crate::infer::pool::Pool;
+use crate::infer::{Block, Evidence};
+use crate::numeric::Scalar;
+
+/// Labels that are moved between rows and lanes at a time: they stay in the first-level cache.
+const TILE: usize = 64;
+
+/// Fixed additions to the scores, and which labels are shifted together.
+#[derive(Debug)]
+pub(super) struct Scores {
+    pub(super) bias: Vec<f64>,
+    /// Disjoint one-of groups. Exactly one label of each is on, so that a common shift of their
+    /// scores only moves log Z; shifted by their log-sum-exp, layers stay of comparable size.
+    pub(super) shifted: Vec<Vec<usize>>,
+    /// The other labels.
+    pub(super) single: Vec<usize>,
+}
+
+/// Memory that is kept from block to block: for small blocks, getting it would cost more than the
+/// passes.
+#[derive(Debug)]
+pub(super) struct Buffers<T: Real, const L: usize> {
+    pub(super) scratch: Scratch<Lanes<T, L>>,
+    upper: Option<Scratch<Lanes<T, L>>>,
+    bias: Vec<T>,
+    theta: Vec<Lanes<T, L>>,
+    /// −1 off, 0 unknown, 1 on; empty without evidence.
+    known: Vec<Lanes<T, L>>,
+}
+
+/// A plan with its constants.
+pub(super) type Weighed<'a, N> = (&'a Plan, &'a Weights<N>);
+
+/// The rows in one register and everything computed for them.
+pub(super) struct LanePass<'a, T: Real, const L: usize> {
+    scores: &'a Scores,
+    plan: &'a Plan,
+    weights: &'a Weights<Lanes<T, L>>,
+    /// The plan that keeps what overflows a cap.
+    upper: Option<Weighed<'a, Lanes<T, L>>>,
+    expectations: bool,
+    pub(super) buffers: Buffers<T, L>,
+    /// What was taken out of the weights, in nats.
+    offset: [f64; L],
+    suspect: Lanes<T, L>,
+}
+
+impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
+    pub(super) fn new(
+        scores: &'a Scores,
+        (plan, weights): Weighed<'a, Lanes<T, L>>,
+        upper: Option<Weighed<'a, Lanes<T, L>>>,
+        expectations: bool,
+        pool: &Pool<Buffers<T, L>>,
+    ) -> LanePass<'a, T, L> {
+        let mut buffers = pool.take().unwrap_or_else(|| Buffers {
+            scratch: Scratch::new(plan),
+            upper: upper.map(|upper| Scratch::new(upper.0)),
+            bias: scores.bias.iter().map(|&bias| T::from_f64(bias)).collect(),
+            theta: vec![Lanes::ZERO; scores.bias.len()],
+            known: Vec::new(),
+        });
+        buffers.known.clear();
+        if expectations {
+            buffers.scratch.expect_pairs(plan);
+        }
+        let (offset, suspect) = ([0.0; L], Lanes::ZERO);
+        LanePass { scores, plan, weights, upper, expectations, buffers, offset, suspect }
+    }
+
+    /// Takes up to `L` rows. Lanes without a row have scores of zero.
+    pub(super) fn load<S: Scalar>(&mut self, block: &Block<'_, S>) {
+        let n = self.buffers.theta.len();
+        let rows = block.rows();
+        if rows < L {
+            self.buffers.theta.fill(Lanes::ZERO);
+        }
+        for from in (0..n).step_by(TILE) {
+            let tile = from..n.min(from + TILE);
+            for row in 0..rows {
+                let scores = &block.row(row)[tile.clone()];
+                for (theta, score) in self.buffers.theta[tile.clone()].iter_mut().zip(scores) {
+                    theta.0[row] = T::from_f64(score.to_f64());
+                }
+            }
+        }
+        if block.evidence.is_none() {
+            return;
+        }
+        self.buffers.known.clear();
+        self.buffers.known.resize(n, Lanes::ZERO);
+        for row in 0..rows {
+            for (label, known) in self.buffers.known.iter_mut().enumerate() {
+                known.0[row] = match block.evidence(row, label) {
+                    Evidence::Off => -T::ONE,
+                    Evidence::Unknown => T::ZERO,
+                    Evidence::On => T::ONE,
+                };
+            }
+        }
+    }
+
+    /// The weights of the labels from their scores, then both passes.
+    #[inline(always)]
+    pub(super) fn infer(&mut self) {
+        self.offset = [0.0; L];
+        self.suspect = Lanes::ZERO;
+        self.weigh_single();
+        for group in 0..self.scores.shifted.len() {
+            self.weigh_shifted(group);
+        }
+        if let (Some(scratch), Some((plan, weights))) = (&mut self.buffers.upper, self.upper) {
+            // The two plans differ in their cells only.
+            scratch.inside.copy_from_slice(&self.buffers.scratch.inside);
+            scratch.inside(plan, weights);
+        }
+        self.buffers.scratch.inside(self.plan, self.weights);
+        self.buffers.scratch.outside(self.plan, self.weights, self.expectations);
+    }
+
+    /// Weights `[1, e^θ]`, divided by the larger.
+    #[inline(always)]
+    fn weigh_single(&mut self) {
+        for &label in &self.scores.single {
+            let bias = self.buffers.bias[label];
+            let theta = self.buffers.theta[label].map(|score| score + bias);
+            let size = theta.map(T::absolute);
+            let in_range = |size: T, before: T| if size <= T::LIMIT { before } else { T::ONE };
+            self.suspect = size.zip(self.suspect, in_range);
+            let clamped = size.map(|size| if size < T::LIMIT { size } else { T::LIMIT });
+            let small = clamped.map(|size| (-size).exp_negative());
+            let off = theta.zip(small, |theta, x| if theta > T::ZERO { x } else { T::ONE });
+            let on = theta.zip(small, |theta, x| if theta > T::ZERO { T::ONE } else { x });
+            for lane in 0..L {
+                let theta = theta.0[lane];
+                self.offset[lane] += if theta > T::ZERO { theta } else { T::ZERO }.to_f64();
+            }
+            self.place(label, [off, on]);
+        }
+    }
+
+    /// Weights `[1, e^θ / Σ e^θ]` over a one-of group, labels known to be off left out.
+    #[inline(always)]
+    fn weigh_shifted(&mut self, group: usize) {
+        let labels = &self.scores.shifted[group];
+        let floor = T::from_f64(-1e30);
+        let mut most = Lanes([floor; L]);
+        for &label in labels {
+            let bias = self.buffers.bias[label];
+            let theta = self.buffers.theta[label].map(|score| score + bias);
+            let theta = match self.buffers.known.get(label) {
+                Some(known) => known.zip(theta, |k, x| if k < T::ZERO { floor } else { x }),
+                None => theta,
+            };
+            self.buffers.theta[label] = theta;
+            most = most.larger(theta);
+        }
+        let mut sum = Lanes::ZERO;
+        for &label in labels {
+            let theta = self.buffers.theta[label];
+            let below = theta.zip(most, |theta, most| most - theta);
+            let in_range = |below: T, before: T| if below <= T::LIMIT { before } else { T::ONE };
+            let suspect = below.zip(self.suspect, in_range);
+            // Labels known to be off may be as far down as they like.
+            let left_out = |theta: T, before: T| if theta == floor { before } else { T::ONE };
+            let suspect_here = theta.zip(self.suspect, left_out);
+            self.suspect = suspect.zip(suspect_here, |a, b| if a < b { a } else { b });
+            let clamped = below.map(|below| if below < T::LIMIT { below } else { T::LIMIT });
+            let weight = clamped.map(|below| (-below).exp_negative());
+            let weight = theta.zip(weight, |t, w| if t == floor { T::ZERO } else { w });
+            sum = sum.plus(weight);
+            self.buffers.theta[label] = weight;
+        }
+        let inverse = sum.reciprocal();
+        for &label in labels {
+            let on = self.buffers.theta[label].times(inverse);
+            self.place(label, [Lanes::ONE, on]);
+        }
+        for lane in 0..L {
+            self.offset[lane] += most.0[lane].to_f64() + sum.0[lane].to_f64().ln();
+        }
+    }
+
+    /// Writes the weights of a label, zero where the evidence rules it out.
+    #[inline(always)]
+    fn place(&mut self, label: usize, [mut off, mut on]: [Lanes<T, L>; 2]) {
+        if let Some(known) = self.buffers.known.get(label) {
+            off = known.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x });
+            on = known.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x });
+        }
+        let slots = self.plan.slots[label];
+        self.buffers.scratch.inside[slots[0]] = off;
+        self.buffers.scratch.inside[slots[1]] = on;
+    }
+
+    /// log Z of a row and the bound on its error, or none when it must be done in the log domain.
+    pub(super) fn log_partition(&self, lane: usize) -> Option<(f64, f64)> {
+        let log = |scratch: &Scratch<Lanes<T, L>>, plan: &Plan| {
+            let exponent = f64::from(scratch.exponents.0[lane]);
+            scratch.value(plan).0[lane].to_f64().ln() + exponent * std::f64::consts::LN_2
+        };
+        let low = log(&self.buffers.scratch, self.plan);
+        let gap = match (&self.buffers.upper, self.upper) {
+            (Some(scratch), Some(upper)) => log(scratch, upper.0) - low,
+            _ => 0.0,
+        };
+        let fine =
+            self.suspect.0[lane] == T::ZERO && self.buffers.scratch.suspect.0[lane] == T::ZERO;
+        let finite = low.is_finite() && gap.is_finite();
+        (fine && finite).then(|| (low + self.offset[lane], -(-gap.max(0.0)).exp_m1()))
+    }
+
+    /// Writes the marginals of the rows.
+    pub(super) fn store<S: Scalar>(&self, marginals: &mut [S]) {
+        let n = self.buffers.theta.len();
+        for from in (0..n).step_by(TILE) {
+            let tile = from..n.min(from + TILE);
+            for (row, marginals) in marginals.chunks_exact_mut(n).enumerate() {
+                let lanes = &self.buffers.scratch.marginals[tile.clone()];
+                for (out, value) in marginals[tile.clone()].iter_mut().zip(lanes) {
+                    *out = S::from_f64(value.0[row].to_f64());
+                }
+            }
+        }
+    }
+}
+
+/// A register of single precision, compiled for each vector width (512 bits only on processors that
+/// do not slow down for them). The passes are `inline(always)`, so that they are compiled with it.
+#[multiversion(targets = "simd")]
+pub(super) fn infer_16(kernel: &mut LanePass<'_, f32, 16>) {
+    kernel.infer();
+}
+
+/// A register of double precision, compiled for each vector width.
+#[multiversion(targets = "simd")]
+pub(super) fn infer_8(kernel: &mut LanePass<'_, f64, 8>) {
+    kernel.infer();
+}

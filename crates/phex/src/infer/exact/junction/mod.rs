@@ -1,0 +1,360 @@
+//! `junction`: any sparse model, exactly, by a junction tree over legal states with counters.
+//!
+//! Sets of mutually exclusive labels are counted instead of paired ([`variables`], [`cover`]), an
+//! elimination order gives a tree of bags ([`eliminate`]), one-of groups run along it as one bit a
+//! separator ([`groups`]), and of each bag only the states that are part of a legal state of the
+//! whole are kept ([`bags`], [`tables`]). Sum-product over them is exact:
+//!
+//! `Z = Σ_x Π_bags w_b(x_b)`, `P(x_b) = ν_b(x_b) w_b(x_b) Π μ_child / Z`.
+//!
+//! Cost: O(Σ legal states · inputs) a row and pass, a few numbers of memory for each separator
+//! entry; rows are computed side by side ([`kernel`]). Rows in doubt about underflow are computed
+//! again with numbers of unlimited range ([`number`]).
+
+mod bags;
+mod best;
+mod cover;
+mod distant;
+mod eliminate;
+mod groups;
+#[cfg(test)]
+mod imagenet;
+mod kernel;
+mod number;
+mod rows;
+mod sample;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+mod variables;
+
+#[allow(unused_imports)] // The engine wires it in.
+pub(crate) use sample::Sampler;
+
+use crate::Error;
+use crate::infer::{Answers, Block, Budget, Unfit};
+use crate::infer::{Kernel, LabelSet, Size, forward_to_own};
+use crate::model::Model;
+use crate::numeric::Scalar;
+use distant::Source;
+use kernel::Scratch;
+use number::{F32x1, F32x16, F64x1, F64x8, Number, Wide};
+use rows::Row;
+use tables::Tables;
+use variables::{Network, Query};
+
+/// Attempts whose states are enumerated: the ones that promise the smallest tables.
+const TRIED: usize = 3;
+
+/// Look-ups that finding one order may take.
+const ORDER_WORK: u64 = 400_000_000;
+
+/// The variables and the tree of one attempt; `None` when finding an order takes too long.
+fn plan(model: &Model, attempt: usize, seed: u64) -> Option<(Network, eliminate::Forest)> {
+    let taste = cover::Taste {
+        strictness: [2.0, f64::INFINITY, 1.5, 4.0][attempt % 4],
+        noise: 3 * (attempt / 4) as u64,
+        seed: seed.wrapping_add(attempt as u64),
+    };
+    let mut network = Network::new(model, taste);
+    let mut near: Vec<Vec<u32>> = vec![Vec::new(); network.domains.len()];
+    for factor in &network.factors {
+        for &a in &factor.scope {
+            near[a as usize].extend(factor.scope.iter().copied().filter(|&b| b != a));
+        }
+    }
+    near.iter_mut().for_each(|list| {
+        list.sort_unstable();
+        list.dedup();
+    });
+    let mut chance = eliminate::Chance(taste.seed);
+    let chance = (attempt > 0).then_some(&mut chance);
+    let mut forest = eliminate::min_fill(&near, &network.domains, chance, ORDER_WORK)?;
+    groups::attach(&mut network, &mut forest);
+    Some((network, forest))
+}
+
+/// A compiled model.
+#[derive(Debug)]
+pub(crate) struct Junction {
+    network: Network,
+    tables: Tables,
+    sources: Vec<Source>,
+    /// Bytes that scratch memory may take.
+    room: f64,
+    /// Whether the model has a legal state at all.
+    possible: bool,
+}
+
+impl Junction {
+    /// Compiles a model; tries `restarts` elimination orders besides the first.
+    pub(crate) fn compile(
+        model: &Model,
+        budget: &Budget,
+        restarts: usize,
+        seed: u64,
+    ) -> Result<Junction, Unfit> {
+        if model.dense().is_some() {
+            let words = "the pairs of dense semantics are not written out".to_owned();
+            return Err(Unfit::Shape(words));
+        }
+        let mut plans = Vec::new();
+        for attempt in 0..=restarts {
+            plans.extend(plan(model, attempt, seed));
+            if plans.is_empty() {
+                let needs = format!("an elimination order of {} labels", model.len());
+                return Err(Unfit::Budget { needs });
+            }
+        }
+        plans.sort_by(|a, b| a.1.size.total_cmp(&b.1.size));
+        plans.truncate(TRIED);
+        // Both passes read about three inputs a state, and write them on the way down.
+        let most = (budget.operations / 8.0).min(budget.bytes / 24.0);
+        let mut limit =
+            bags::Limit { states: most as usize, values: (budget.bytes / 3.0) as usize };
+        let mut best = None;
+        let smallest = plans[0].1.size;
+        for (network, forest) in plans {
+            if let Some(states) = bags::enumerate(&network, &forest, &limit) {
+                let total: usize = states.iter().map(|states| states.count).sum();
+                limit.states = total.saturating_sub(1);
+                let full = forest.size;
+                best = Some((network, forest, states));
+                // Where hardly anything is ruled out, the sizes of full tables have decided.
+                if total as f64 > 0.1 * full {
+                    break;
+                }
+            }
+        }
+        let Some((network, forest, states)) = best else {
+            let needs = format!("more than {most:.1e} states (full tables: {smallest:.1e})");
+            return Err(Unfit::Budget { needs });
+        };
+        let tables = Tables::new(&network, &forest, &states);
+        let possible =
+            network.constant > f64::NEG_INFINITY && tables.bags.iter().all(|bag| bag.states > 0);
+        let room = budget.bytes - tables.bytes() as f64;
+        let sources = distant::sources(&tables);
+        let junction = Junction { network, tables, sources, room, possible };
+        let scratch = Scratch::<Wide>::bytes(&junction.tables);
+        if junction.operations() > budget.operations || scratch > room {
+            let operations = junction.operations();
+            let bytes = junction.bytes() as f64 + scratch;
+            let needs = format!("{operations:.1e} operations a row and {bytes:.1e} bytes");
+            return Err(Unfit::Budget { needs });
+        }
+        Ok(junction)
+    }
+
+    /// Legal states of all bags.
+    pub(crate) fn states(&self) -> usize {
+        self.tables.bags.iter().map(|bag| bag.states).sum()
+    }
+
+    /// Legal states of the largest bag.
+    pub(crate) fn largest(&self) -> usize {
+        self.tables.largest
+    }
+
+    /// Variables of the largest bag.
+    pub(crate) fn width(&self) -> usize {
+        self.tables.width
+    }
+
+    /// Multiplications and additions a row.
+    pub(crate) fn operations(&self) -> f64 {
+        let bag = |bag: &tables::Bag| bag.states as f64 * (2.0 + 4.0 * bag.inputs as f64);
+        self.tables.bags.iter().map(bag).sum()
+    }
+
+    /// Bytes of the tables.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.tables.bytes()
+    }
+
+    /// Marginals, log-partitions and expectations of a block of rows.
+    pub(crate) fn run<T: Scalar>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
+        let double = size_of::<T>() == size_of::<f64>();
+        let rows = block.rows();
+        answers.error.fill(0.0);
+        let mut again = Vec::new();
+        if !self.possible {
+            answers.log_partition.fill(f64::NEG_INFINITY);
+            answers.marginals.fill(T::ZERO);
+            answers.expectations.iter_mut().for_each(|all| all.fill(T::ZERO));
+            return;
+        }
+        let wide = match double {
+            true => Scratch::<F64x8>::bytes(&self.tables),
+            false => Scratch::<F32x16>::bytes(&self.tables),
+        };
+        match (double, rows > 2 && wide <= self.room) {
+            (true, true) => self.rows::<T, F64x8>(block, answers, &mut again),
+            (true, false) => self.rows::<T, F64x1>(block, answers, &mut again),
+            (false, true) => self.rows::<T, F32x16>(block, answers, &mut again),
+            (false, false) => self.rows::<T, F32x1>(block, answers, &mut again),
+        }
+        if !again.is_empty() {
+            let mut scratch = Scratch::<Wide>::new(&self.tables, true);
+            let mut filled = Row::default();
+            for row in again {
+                filled.fill(&self.network, block, row);
+                self.pass(
+                    std::slice::from_ref(&filled),
+                    &mut scratch,
+                    answers.expectations.is_some(),
+                );
+                self.answer(&scratch, 0, &filled, row, answers);
+            }
+        }
+    }
+
+    /// Answers the rows in lanes; notes those in doubt.
+    fn rows<T: Scalar, N: Number>(
+        &self,
+        block: &Block<'_, T>,
+        answers: &mut Answers<'_, T>,
+        again: &mut Vec<usize>,
+    ) {
+        use number::Exponents;
+        let mut scratch = Scratch::<N>::new(&self.tables, true);
+        let mut filled = vec![Row::default(); N::LANES];
+        let want = answers.expectations.is_some();
+        for first in (0..block.rows()).step_by(N::LANES) {
+            let count = N::LANES.min(block.rows() - first);
+            for (lane, row) in filled[..count].iter_mut().enumerate() {
+                row.fill(&self.network, block, first + lane);
+            }
+            self.pass(&filled[..count], &mut scratch, want);
+            for (lane, row) in filled[..count].iter().enumerate() {
+                if scratch.doubt.lane(lane) != 0 {
+                    again.push(first + lane);
+                } else {
+                    self.answer(&scratch, lane, row, first + lane, answers);
+                }
+            }
+        }
+    }
+
+    /// Both passes over some rows.
+    fn pass<N: Number>(&self, rows: &[Row], scratch: &mut Scratch<N>, want: bool) {
+        use number::Exponents;
+        scratch.doubt = N::Exponents::NONE;
+        kernel::weigh(rows, self.network.classes.len(), scratch);
+        kernel::up(&self.tables, scratch);
+        kernel::down(&self.tables, scratch, want);
+        kernel::shares(scratch);
+        if want {
+            distant::fill(&self.tables, &self.sources, scratch);
+        }
+    }
+
+    /// Writes the answers of one lane.
+    fn answer<T: Scalar, N: Number>(
+        &self,
+        scratch: &Scratch<N>,
+        lane: usize,
+        filled: &Row,
+        row: usize,
+        answers: &mut Answers<'_, T>,
+    ) {
+        let value = |number: N| {
+            let (mantissa, exponent) = number.lane(lane);
+            if mantissa == 0.0 || exponent == 0 {
+                mantissa
+            } else {
+                mantissa * (exponent as f64).exp2()
+            }
+        };
+        let log_partition = scratch.log_partition(&self.tables, lane);
+        answers.log_partition[row] = log_partition + filled.offset + self.tables.constant;
+        let n = self.network.variable.len();
+        let marginals = &mut answers.marginals[row * n..(row + 1) * n];
+        for (variable, labels) in self.network.classes.iter().enumerate() {
+            let on = value(scratch.on[variable]);
+            if let [label] = labels[..] {
+                marginals[label as usize] = T::from_f64(on);
+            } else {
+                for &label in labels {
+                    let share = filled.share[label as usize].exp();
+                    marginals[label as usize] = T::from_f64(on * share);
+                }
+            }
+        }
+        let Some(all) = &mut answers.expectations else { return };
+        let count = self.network.queries.len();
+        let marginals = &answers.marginals[row * n..(row + 1) * n];
+        for (query, out) in self.network.queries.iter().zip(&mut all[row * count..]) {
+            let share = |label: u32| match self.network.classes
+                [self.network.variable[label as usize] as usize][..]
+            {
+                [_] => 1.0,
+                _ => filled.share[label as usize].exp(),
+            };
+            let cell = |key: &(u32, u32, bool)| {
+                self.tables.cell_of.get(key).map(|&at| value(scratch.cells[at as usize]))
+            };
+            let pair = |a: u32, b: u32, on: bool| {
+                let key = tables::cell(&self.network, a, b, on);
+                if let (false, Some(value)) = (key.2, cell(&key)) {
+                    return value * share(a);
+                }
+                let key = tables::cell(&self.network, a, b, true);
+                let both = cell(&key).unwrap_or(0.0) * share(a) * share(b);
+                if on { both } else { (marginals[a as usize].to_f64() - both).max(0.0) }
+            };
+            let expectation = match query {
+                Query::Never => 0.0,
+                Query::Marginal(label) => marginals[*label as usize].to_f64(),
+                Query::Pair(a, b, on) => pair(*a, *b, *on),
+                Query::Products(steps) => {
+                    steps.iter().map(|&(n, y)| cell(&(n, y, true)).unwrap_or(0.0)).sum()
+                }
+                Query::Labels(labels) => {
+                    let pairs = labels
+                        .iter()
+                        .enumerate()
+                        .flat_map(|(at, &a)| labels[at + 1..].iter().map(move |&b| (a, b)));
+                    let variable = |label: u32| self.network.variable[label as usize];
+                    let pairs = pairs.filter(|&(a, b)| variable(a) != variable(b));
+                    pairs.map(|(a, b)| pair(a, b, true)).sum()
+                }
+            };
+            *out = T::from_f64(expectation);
+        }
+    }
+}
+
+impl Kernel for Junction {
+    forward_to_own!();
+
+    fn size(&self) -> Size {
+        Size {
+            width: Some(self.width()),
+            largest_bag: Some(self.largest() as u64),
+            states: Some(self.states() as u64),
+        }
+    }
+
+    fn best(
+        &self,
+        _model: &Model,
+        block: &Block<'_, f64>,
+        row: usize,
+        k: usize,
+    ) -> Result<Vec<LabelSet>, Error> {
+        Ok(self.best(block, row, k))
+    }
+
+    fn sample(
+        &self,
+        _model: &Model,
+        block: &Block<'_, f64>,
+        row: usize,
+        count: usize,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Vec<Vec<bool>>, Error> {
+        Ok(self.sample(block, row, count, uniform))
+    }
+}

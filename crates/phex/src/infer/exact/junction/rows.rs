@@ -1,0 +1,80 @@
+//! From scores and evidence to weights of the label variables.
+//!
+//! A label has the weights `(1, e^s)`, `s` its score plus bias. The members of a one-of group are
+//! first shifted by the largest of their scores, which keeps the two halves of its bits on one
+//! scale. Then each pair of weights is divided by the larger. Evidence is a weight of zero.
+
+use super::variables::Network;
+use crate::infer::{Block, Evidence};
+use crate::numeric::Scalar;
+
+/// The weights of one row.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Row {
+    /// The logarithms of both weights of each label variable.
+    pub(super) logarithms: Vec<[f64; 2]>,
+    /// The logarithm of the share of each label in its variable.
+    pub(super) share: Vec<f64>,
+    /// What was taken out.
+    pub(super) offset: f64,
+}
+
+impl Row {
+    pub(super) fn fill<T: Scalar>(&mut self, network: &Network, block: &Block<'_, T>, row: usize) {
+        let scores = block.row(row);
+        let known = |label: usize| block.evidence(row, label);
+        self.share.clear();
+        self.share.extend(scores.iter().zip(&network.bias).map(|(s, bias)| s.to_f64() + bias));
+        if block.evidence.is_some() {
+            for (label, score) in self.share.iter_mut().enumerate() {
+                if known(label) == Evidence::Off {
+                    *score = f64::NEG_INFINITY;
+                }
+            }
+        }
+        self.offset = network.constant;
+        for (labels, _) in &network.groups {
+            let scores = labels.iter().map(|&label| self.share[label as usize]);
+            let most = scores.fold(f64::NEG_INFINITY, f64::max);
+            if most.is_finite() {
+                labels.iter().for_each(|&label| self.share[label as usize] -= most);
+                self.offset += most;
+            }
+        }
+        self.logarithms.clear();
+        for labels in &network.classes {
+            let certain = |label: &&u32| known(**label as usize) == Evidence::On;
+            let mut off = 0.0;
+            if block.evidence.is_some() && labels.iter().any(|label| certain(&label)) {
+                off = f64::NEG_INFINITY;
+                let several = labels.iter().filter(certain).count() > 1;
+                for label in labels.iter().filter(|label| several || !certain(label)) {
+                    self.share[*label as usize] = f64::NEG_INFINITY;
+                }
+            }
+            let on = match labels[..] {
+                [label] => std::mem::replace(&mut self.share[label as usize], 0.0),
+                _ => self.split(labels),
+            };
+            let most = f64::max(off, on);
+            if most.is_finite() {
+                self.offset += most;
+                self.logarithms.push([off - most, on - most]);
+            } else {
+                self.logarithms.push([f64::NEG_INFINITY; 2]);
+            }
+        }
+    }
+
+    /// The logarithm of a summed weight; leaves the shares of the labels.
+    fn split(&mut self, labels: &[u32]) -> f64 {
+        let score = |label: &u32| self.share[*label as usize];
+        let most = labels.iter().map(score).fold(f64::NEG_INFINITY, f64::max);
+        if most == f64::NEG_INFINITY {
+            return most;
+        }
+        let sum = most + labels.iter().map(|label| (score(label) - most).exp()).sum::<f64>().ln();
+        labels.iter().for_each(|&label| self.share[label as usize] -= sum);
+        sum
+    }
+}

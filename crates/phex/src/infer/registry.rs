@@ -1,0 +1,153 @@
+//! The engines: one row each, in the order in which `auto` tries them.
+
+use super::approximate::forest_bp::ForestBp;
+use super::approximate::gibbs::Gibbs;
+use super::approximate::lbp::Lbp;
+use super::approximate::mean_field::MeanField;
+use super::approximate::tree_reweighted::forests::Forests;
+use super::approximate::tree_reweighted::trw::Trw;
+use super::exact::brute::Brute;
+use super::exact::count::Count;
+use super::exact::family::Family;
+use super::exact::junction::Junction;
+use super::exact::star::Star;
+use super::exact::states::States;
+use super::kernel::Kernel;
+use super::{Method, Options, Unfit};
+use crate::anneal::BestSets;
+use crate::model::Model;
+
+/// What an engine's answers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Exact, or certified where a cap leaves something out.
+    Exact,
+    /// Approximate: each row has a diagnosis.
+    Approximate,
+    /// The best label sets found, and no probabilities.
+    BestSets,
+}
+
+type Compile = fn(&Model, &Options) -> Result<Box<dyn Kernel>, Unfit>;
+
+/// One engine.
+pub(crate) struct EngineEntry {
+    pub(crate) method: Method,
+    /// The name on the command line and in results.
+    pub(crate) name: &'static str,
+    pub(crate) answer: Answer,
+    /// Why `auto` chose it, as the plan says it.
+    pub(crate) why: &'static str,
+    pub(crate) compile: Compile,
+}
+
+const fn entry(
+    method: Method,
+    name: &'static str,
+    answer: Answer,
+    why: &'static str,
+    compile: Compile,
+) -> EngineEntry {
+    EngineEntry { method, name, answer, why, compile }
+}
+
+fn boxed<K: Kernel + 'static>(kernel: Result<K, Unfit>) -> Result<Box<dyn Kernel>, Unfit> {
+    kernel.map(|kernel| Box::new(kernel) as Box<dyn Kernel>)
+}
+
+/// Every engine.
+pub(crate) static ENGINES: [EngineEntry; 13] = [
+    entry(
+        Method::Star,
+        "star",
+        Answer::Exact,
+        "one one-of group of classes, with attributes that are independent given the class",
+        |model, _| boxed(Star::compile(model)),
+    ),
+    entry(
+        Method::Count,
+        "count",
+        Answer::Exact,
+        "a forest with dense semantics",
+        |model, options| boxed(Count::compile(model, options.cap, &options.budget)),
+    ),
+    entry(
+        Method::Family,
+        "family",
+        Answer::Exact,
+        "a forest whose exclusions are between siblings",
+        |model, options| boxed(Family::compile(model, options.cap, &options.budget)),
+    ),
+    entry(
+        Method::States,
+        "states",
+        Answer::Exact,
+        "a hard model with few legal states",
+        |model, options| boxed(States::compile(model, &options.budget)),
+    ),
+    entry(
+        Method::Junction,
+        "junction",
+        Answer::Exact,
+        "no special shape, but narrow enough for a junction tree",
+        |model, options| boxed(Junction::compile(model, &options.budget, ORDERS, options.seed)),
+    ),
+    entry(
+        Method::Brute,
+        "brute",
+        Answer::Exact,
+        "a small model that no other engine can handle",
+        |model, _| boxed(Brute::compile(model)),
+    ),
+    entry(
+        Method::ForestBp,
+        "forest-bp",
+        Answer::Approximate,
+        "no exact engine fits the budget",
+        |model, options| boxed(ForestBp::compile(model, options)),
+    ),
+    entry(
+        Method::Lbp,
+        "lbp",
+        Answer::Approximate,
+        "no exact engine fits the budget, nor does forest-bp",
+        |model, options| boxed(Lbp::compile(model, options)),
+    ),
+    entry(Method::Gibbs, "gibbs", Answer::Approximate, "it samples", |model, options| {
+        boxed(Gibbs::compile(model, options))
+    }),
+    entry(
+        Method::MeanField,
+        "mean-field",
+        Answer::Approximate,
+        "a lower bound on log Z",
+        |model, options| boxed(MeanField::compile(model, options)),
+    ),
+    entry(Method::Trw, "trw", Answer::Approximate, "an upper bound on log Z", |model, options| {
+        boxed(Trw::compile(model, options))
+    }),
+    entry(
+        Method::Forests,
+        "forests",
+        Answer::Approximate,
+        "a mixture of forests, whose log Z is convex in the scores",
+        |model, options| boxed(Forests::compile(model, options)),
+    ),
+    entry(
+        Method::Anneal,
+        "anneal",
+        Answer::BestSets,
+        "it looks for the best label sets",
+        |_, options| boxed(Ok(BestSets::new(&options.anneal, options.seed))),
+    ),
+];
+
+/// Elimination orders that `junction` tries.
+const ORDERS: usize = 4;
+
+impl Method {
+    /// The row of an engine; `None` for `auto` and `exact`, which choose one.
+    pub(crate) fn entry(self) -> Option<&'static EngineEntry> {
+        ENGINES.iter().find(|entry| entry.method == self)
+    }
+}

@@ -1,0 +1,134 @@
+//! Rows of scores with evidence.
+
+use ndarray::{Array2, ArrayView2, LinalgScalar};
+
+use super::kernel::Kernel;
+use super::{Answers, Backend, Posterior, Want};
+use crate::Error;
+use crate::numeric::{Elementary, Scalar};
+
+/// A number type that engines run on: `f32` or `f64`.
+#[allow(private_bounds)] // Sealed: the elementary functions are ours.
+pub trait Number: Elementary + LinalgScalar {
+    /// Of two matrices with the same entries, the one of this type.
+    fn pick<'a>(narrow: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, Self>;
+
+    /// What a runner answers to rows of this type.
+    #[doc(hidden)]
+    fn run(
+        backend: &dyn Backend,
+        block: &Block<'_, Self>,
+        want: Want,
+    ) -> Result<Posterior<Self>, Error>;
+
+    /// Runs a kernel on rows of this type.
+    #[doc(hidden)]
+    #[allow(private_interfaces)]
+    fn run_kernel(kernel: &dyn Kernel, block: &Block<'_, Self>, answers: &mut Answers<'_, Self>);
+}
+
+impl Number for f32 {
+    fn pick<'a>(narrow: &'a Array2<f32>, _: &'a Array2<f64>) -> ArrayView2<'a, f32> {
+        narrow.view()
+    }
+
+    fn run(
+        backend: &dyn Backend,
+        block: &Block<'_, f32>,
+        want: Want,
+    ) -> Result<Posterior<f32>, Error> {
+        backend.run_single(block, want)
+    }
+
+    #[allow(private_interfaces)]
+    fn run_kernel(kernel: &dyn Kernel, block: &Block<'_, f32>, answers: &mut Answers<'_, f32>) {
+        kernel.run_single(block, answers);
+    }
+}
+
+impl Number for f64 {
+    fn pick<'a>(_: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, f64> {
+        wide.view()
+    }
+
+    fn run(
+        backend: &dyn Backend,
+        block: &Block<'_, f64>,
+        want: Want,
+    ) -> Result<Posterior<f64>, Error> {
+        backend.run_double(block, want)
+    }
+
+    #[allow(private_interfaces)]
+    fn run_kernel(kernel: &dyn Kernel, block: &Block<'_, f64>, answers: &mut Answers<'_, f64>) {
+        kernel.run_double(block, answers);
+    }
+}
+
+/// What is known of a label in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(i8)]
+pub enum Evidence {
+    /// Known to be off.
+    Off = -1,
+    /// Not known.
+    #[default]
+    Unknown = 0,
+    /// Known to be on.
+    On = 1,
+}
+
+/// A block of rows: a score for each label, and what is known of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a, T> {
+    pub(crate) labels: usize,
+    pub(crate) scores: &'a [T],
+    pub(crate) evidence: Option<&'a [Evidence]>,
+}
+
+impl<'a, T: Scalar> Block<'a, T> {
+    /// Rows of `labels` scores each, one after another.
+    ///
+    /// # Panics
+    /// When the number of scores is not a multiple of `labels`.
+    pub fn new(labels: usize, scores: &'a [T]) -> Block<'a, T> {
+        assert!(labels > 0 && scores.len().is_multiple_of(labels), "rows of {labels} scores");
+        Block { labels, scores, evidence: None }
+    }
+
+    /// Adds evidence: an entry for each score.
+    ///
+    /// # Panics
+    /// When there is not an entry for each score.
+    pub fn with_evidence(self, evidence: &'a [Evidence]) -> Block<'a, T> {
+        assert_eq!(evidence.len(), self.scores.len(), "an entry of evidence for each score");
+        Block { evidence: Some(evidence), ..self }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.scores.len() / self.labels
+    }
+
+    /// How many labels a row has.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// The scores of a row.
+    pub fn row(&self, row: usize) -> &'a [T] {
+        &self.scores[row * self.labels..(row + 1) * self.labels]
+    }
+
+    /// What is known of a label in a row.
+    pub fn evidence(&self, row: usize, label: usize) -> Evidence {
+        self.evidence.map_or(Evidence::Unknown, |known| known[row * self.labels + label])
+    }
+
+    /// A part of the rows.
+    pub fn slice(&self, rows: std::ops::Range<usize>) -> Block<'a, T> {
+        let range = rows.start * self.labels..rows.end * self.labels;
+        let evidence = self.evidence.map(|known| &known[range.clone()]);
+        Block { labels: self.labels, scores: &self.scores[range], evidence }
+    }
+}

@@ -1,0 +1,69 @@
+//! Several rows side by side: fixed-length arrays whose loops become vector instructions.
+
+use std::ops::{Add, AddAssign, Mul, Range, Sub};
+
+use super::Scalar;
+
+/// The same quantity of `L` rows.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Lanes<T, const L: usize>(pub(crate) [T; L]);
+
+impl<T: Scalar, const L: usize> Lanes<T, L> {
+    /// All zero.
+    pub(crate) const NONE: Self = Lanes([T::ZERO; L]);
+
+    #[inline(always)]
+    pub(crate) fn map(self, f: impl Fn(T) -> T) -> Self {
+        let mut out = self;
+        for lane in 0..L {
+            out.0[lane] = f(self.0[lane]);
+        }
+        out
+    }
+
+    #[inline(always)]
+    pub(crate) fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
+        let mut out = self;
+        for lane in 0..L {
+            out.0[lane] = f(self.0[lane], other.0[lane]);
+        }
+        out
+    }
+}
+
+macro_rules! operator {
+    ($trait:ident, $method:ident) => {
+        impl<T: Scalar, const L: usize> $trait for Lanes<T, L> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                self.zip(other, $trait::$method)
+            }
+        }
+    };
+}
+
+operator!(Add, add);
+operator!(Sub, sub);
+operator!(Mul, mul);
+
+impl<T: Scalar, const L: usize> AddAssign for Lanes<T, L> {
+    #[inline(always)]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+/// Rows that run side by side: registers of `lanes`, the last one not full; but the last few rows one
+/// by one, which is cheaper than lanes that stand idle.
+pub(crate) fn registers(rows: usize, lanes: usize) -> impl Iterator<Item = Range<usize>> {
+    const FEW: usize = 2;
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let first = next;
+        let left = rows - first;
+        next += if left <= FEW { left.min(1) } else { left.min(lanes) };
+        (left > 0).then_some(first..next)
+    })
+}

@@ -1,0 +1,10 @@
+//! The arithmetic that every engine, loss and metric shares: number types, vector lanes, `exp` and
+//! `log` in the log domain, random numbers, and the limit on scores.
+
+pub(crate) mod exp;
+pub(crate) mod lanes;
+mod scalar;
+
+pub(crate) use exp::Elementary;
+pub(crate) use lanes::{Lanes, registers};
+pub use scalar::Scalar;
