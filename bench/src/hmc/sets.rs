@@ -1,5 +1,6 @@
 //! The data sets, what was published for them, and the settings of our head.
 
+use phex::infer::Evidence;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -130,13 +131,14 @@ impl Loaded {
         }
         let mut random = Random::new(seed ^ 0x6d69_7373);
         let mut kept = Targets::new(all.labels());
-        let mut known = vec![0i8; all.labels()];
+        let mut known = vec![Evidence::Unknown; all.labels()];
         for row in 0..all.rows() {
             all.fill(row, &mut known);
-            let entries = (0u32..).zip(&known).filter(|(_, known)| **known != 0);
+            let entries = (0u32..).zip(&known);
+            let entries = entries.filter_map(|(label, known)| Some((label, known.is_on()?)));
             let listed: Vec<Target> = entries
                 .filter(|_| random.uniform() >= missing)
-                .map(|(label, known)| Target { label, on: *known > 0 })
+                .map(|(label, on)| Target { label, on })
                 .collect();
             kept.push(&listed, false);
         }

@@ -28,6 +28,14 @@ pub enum Error {
         /// The type of their numbers.
         found: DType,
     },
+    /// A target that is not valid evidence.
+    #[error("target {at}: {value} is not valid; {}", phex::infer::Evidence::EXPECTED)]
+    Target {
+        /// Its place in the tensor, row after row.
+        at: usize,
+        /// The value.
+        value: f64,
+    },
     /// A row's weight is no weight.
     #[error("row {row}: the weight is {value}, but has to be finite and 0 or more")]
     Weight {

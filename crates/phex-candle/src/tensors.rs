@@ -37,18 +37,15 @@ pub(crate) fn scores<T: Number + WithDType>(
     }
 }
 
-/// What targets say: 1 is on, 0 is off, and anything else is unknown.
+/// Targets as evidence: 1 is on, 0 is off, −1 is unknown.
 pub(crate) fn targets(tensor: &Tensor, logits: &Tensor) -> Result<Vec<Evidence>, Error> {
     if tensor.dims() != logits.dims() {
         let expected = format!("{:?}, that of the logits", logits.dims());
         return Err(Error::Shape { what: "the targets", expected, found: tensor.dims().to_vec() });
     }
-    let entry = |value: f64| match value {
-        1.0 => Evidence::On,
-        0.0 => Evidence::Off,
-        _ => Evidence::Unknown,
-    };
-    Ok(doubles(tensor)?.into_iter().map(entry).collect())
+    let entry =
+        |(at, value): (usize, f64)| Evidence::from_number(value).ok_or(Error::Target { at, value });
+    doubles(tensor)?.into_iter().enumerate().map(entry).collect()
 }
 
 /// A weight for each row.

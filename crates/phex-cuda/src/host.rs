@@ -10,7 +10,7 @@ use phex::infer::{Block, Diagnosis, Evidence, Posterior, RowStatus, Trust, Want}
 use crate::Error;
 use crate::buffer::Buffer;
 use crate::engine::{CudaEngine, Kernel};
-use crate::rows::{Carver, DeviceNumber, DeviceRows, Status, known_code};
+use crate::rows::{Carver, DeviceNumber, DeviceRows, Status};
 
 /// Rows that go to the device at a time, at most.
 const MOST: usize = 1 << 18;
@@ -124,9 +124,8 @@ impl CudaEngine {
     fn evidence<T: DeviceNumber>(&self, block: &Block<'_, T>) -> Option<Vec<i8>> {
         let all =
             (0..block.rows()).flat_map(|row| (0..self.labels()).map(move |label| (row, label)));
-        let known: Vec<i8> =
-            all.map(|(row, label)| known_code(block.evidence(row, label))).collect();
-        known.iter().any(|&entry| entry != known_code(Evidence::Unknown)).then_some(known)
+        let known: Vec<i8> = all.map(|(row, label)| block.evidence(row, label).code()).collect();
+        known.iter().any(|&entry| entry != Evidence::Unknown.code()).then_some(known)
     }
 
     /// Reads status and trust.

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::buffer::Buffer;
 use crate::engine::CudaEngine;
 use crate::gradients::Training;
-use crate::rows::{DeviceNumber, Status, known_code};
+use crate::rows::{DeviceNumber, Status};
 
 /// Losses and gradients of a block of rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,8 +43,7 @@ impl CudaEngine {
         let (stream, number) = (device.stream(), T::PRECISION.bytes());
         let all: Vec<T> = (0..rows).flat_map(|row| block.row(row)).copied().collect();
         let places = (0..rows).flat_map(|row| (0..labels).map(move |label| (row, label)));
-        let known: Vec<i8> =
-            places.map(|(row, label)| known_code(block.evidence(row, label))).collect();
+        let known: Vec<i8> = places.map(|(row, label)| block.evidence(row, label).code()).collect();
         let scores = Buffer::of(device, &all)?;
         let evidence = Buffer::of(device, &known)?;
         let weights = weights.map(|weights| Buffer::of(device, weights)).transpose()?;

@@ -144,12 +144,3 @@ impl Carver {
         self.next as usize + 256
     }
 }
-
-/// What is known of a label as kernels read it.
-pub(crate) fn known_code(evidence: phex::infer::Evidence) -> i8 {
-    match evidence {
-        phex::infer::Evidence::On => 1,
-        phex::infer::Evidence::Off => 0,
-        phex::infer::Evidence::Unknown => -1,
-    }
-}

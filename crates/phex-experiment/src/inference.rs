@@ -19,7 +19,7 @@ use crate::graphs::{GraphName, classes, present};
 use crate::outcome::{Figure, FigurePanel, FigureSeries, Line, Outcome, Table};
 use crate::random::Random;
 use crate::relabelled::{
-    Curriculum, Data, DataName, Inference, Job as TrainingJob, RateSchedule, Relations, Sample,
+    Curriculum, Data, DataName, Inference, Job as TrainingJob, JobSchedule, Relations, Sample,
     Trained, accuracies, train,
 };
 use crate::statistics::Summary;
@@ -300,7 +300,7 @@ impl TrainingSettings {
             start: self.start,
             hidden: Vec::new(),
             curriculum: self.curriculum,
-            schedule: RateSchedule::default(),
+            schedule: JobSchedule::default(),
             epochs: self.epochs,
             batch: self.batch,
             learning_rate: self.learning_rate,

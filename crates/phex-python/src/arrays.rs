@@ -103,15 +103,14 @@ pub(crate) fn read_known(
             table.rows
         )));
     }
-    let entry = |(at, &value): (usize, &i8)| match value {
-        1 => Ok(Evidence::On),
-        0 => Ok(Evidence::Off),
-        -1 => Ok(Evidence::Unknown),
-        _ => Err(Failure::Input(format!(
-            "row {}, `{}`: {value} is not known or unknown; write 1 (on), 0 (off) or -1 (unknown)",
-            at / names.len(),
-            names[at % names.len()]
-        ))),
+    let entry = |(at, &value): (usize, &i8)| {
+        Evidence::from_number(f64::from(value)).ok_or_else(|| {
+            let (row, label) = (at / names.len(), &names[at % names.len()]);
+            let expected = Evidence::EXPECTED;
+            Failure::Input(format!(
+                "row {row}, `{label}`: {value} is not valid evidence; {expected}"
+            ))
+        })
     };
     table.values().iter().enumerate().map(entry).collect::<Result<Vec<_>, _>>().map(Some)
 }

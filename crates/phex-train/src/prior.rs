@@ -127,6 +127,7 @@ fn matched(engine: &Engine, wanted: &[f64], mut biases: Vec<f64>) -> Result<Vec<
 mod tests {
     use super::*;
     use phex::graph::GraphBuilder;
+    use phex::infer::Evidence;
     use phex::infer::Options;
     use phex_io::{Features, Target, Targets};
 
@@ -148,11 +149,11 @@ mod tests {
         assert_frequencies(&graph, &targets, 0.01);
         // Two of three labels are unknown, at random.
         let mut hidden = Targets::new(4);
-        let mut known = [0i8; 4];
+        let mut known = [Evidence::Unknown; 4];
         for row in 0..400 {
             targets.fill(row, &mut known);
             let seen = |label: &u32| mix(&[row as u64, u64::from(*label)]).is_multiple_of(3);
-            let entry = |label: u32| Target { label, on: known[label as usize] > 0 };
+            let entry = |label: u32| Target { label, on: known[label as usize] == Evidence::On };
             let listed: Vec<Target> = (0..4u32).filter(seen).map(entry).collect();
             hidden.push(&listed, false);
         }

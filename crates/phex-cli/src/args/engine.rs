@@ -272,7 +272,7 @@ impl AnnealArguments {
             },
             restarts: self.restarts as usize,
             sweeps: self.anneal_sweeps as usize,
-            schedule: anneal::MessageOrder {
+            schedule: anneal::Cooling {
                 shape: match self.shape {
                     Growth::Geometric => Shape::Geometric,
                     Growth::Linear => Shape::Linear,

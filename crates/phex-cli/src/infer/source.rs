@@ -130,6 +130,6 @@ impl Source {
                 if found < count { "fewer" } else { "more" }
             );
         }
-        Ok(rows.zip(known).map(|(rows, known)| (rows, Some(known.evidence()))))
+        Ok(rows.zip(known).map(|(rows, known)| (rows, Some(known.values))))
     }
 }

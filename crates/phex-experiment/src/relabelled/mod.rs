@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) use data::{Data, Sample, cifar_graph};
 use settings::Cell;
 pub(crate) use settings::{
-    Curriculum, DataName, Inference, Job, RateSchedule, RelabelledSettings, Relations,
+    Curriculum, DataName, Inference, Job, JobSchedule, RelabelledSettings, Relations,
 };
 use train::Answer;
 pub(crate) use train::{Trained, accuracies, train};

@@ -1,5 +1,6 @@
 //! From cells to labels of the graph.
 
+use phex::infer::Evidence;
 use std::path::Path;
 
 use phex::graph::{LabelId, RelationGraph};
@@ -22,8 +23,8 @@ pub(super) struct LabelReader<'g> {
     /// The labels that numbers stand for, where names are given for them.
     ids: Option<Vec<LabelId>>,
     pub(super) targets: Targets,
-    /// What is known of each label in the row at hand: 1, -1 or 0.
-    state: Vec<i8>,
+    /// What the current row says of each label.
+    state: Vec<Evidence>,
     listed: Vec<Target>,
     limit: usize,
 }
@@ -71,7 +72,7 @@ impl<'g> LabelReader<'g> {
             }
         };
         let targets = Targets::new(graph.len());
-        let state = vec![0; graph.len()];
+        let state = vec![Evidence::Unknown; graph.len()];
         Ok(LabelReader { graph, options, ids, targets, state, listed: Vec::new(), limit })
     }
 
@@ -180,9 +181,9 @@ impl<'g> LabelReader<'g> {
 
     /// Says what a row knows of a label.
     pub(super) fn add(&mut self, label: LabelId, on: bool) -> Result<(), String> {
-        let value = if on { 1 } else { -1 };
+        let value = Evidence::known(on);
         match self.state[label.index()] {
-            0 => {
+            Evidence::Unknown => {
                 self.state[label.index()] = value;
                 self.listed.push(Target { label: label.0, on });
                 Ok(())
@@ -200,7 +201,7 @@ impl<'g> LabelReader<'g> {
         }
         self.targets.push(&self.listed, closed && known);
         for target in self.listed.drain(..) {
-            self.state[target.label as usize] = 0;
+            self.state[target.label as usize] = Evidence::Unknown;
         }
         Ok(())
     }
@@ -220,9 +221,9 @@ impl<'g> LabelReader<'g> {
             }
             for &parent in self.graph.topology().parents(LabelId(label)) {
                 match self.state[parent.index()] {
-                    0 => self.add(parent, true)?,
-                    1 => {}
-                    _ => {
+                    Evidence::Unknown => self.add(parent, true)?,
+                    Evidence::On => {}
+                    Evidence::Off => {
                         return Err(format!(
                             "the label `{}` is on and `{}`, which is above it, is off",
                             self.graph.name(LabelId(label)),

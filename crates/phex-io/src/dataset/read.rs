@@ -14,8 +14,8 @@ use super::{
 };
 use crate::Error;
 use crate::input::display_name;
-use crate::tables::cell::Cell as _;
 use crate::text::shown;
+use phex::infer::Evidence;
 
 /// Reads files of the same columns, one after another: `-` is standard input. The graph is needed
 /// where targets are asked for.
@@ -263,9 +263,9 @@ impl Labels {
     fn label(&self, label: u32, cell: Cell<'_>, reader: &mut Reader<'_>) -> Result<(), String> {
         let Some((_, _, reader)) = reader else { return Ok(()) };
         let value = match cell {
-            Cell::Missing => Some(0),
-            Cell::Number(number) => i8::from_number(number),
-            Cell::Text(text) => i8::from_text(text),
+            Cell::Missing => Some(Evidence::Unknown),
+            Cell::Number(number) => Evidence::from_number(number),
+            Cell::Text(text) => Evidence::from_text(text),
             Cell::List(_) => None,
         };
         match value {
@@ -274,10 +274,15 @@ impl Labels {
                     Cell::Text(text) => shown(text),
                     other => kept_text(other),
                 };
-                Err(format!("the cell is {what}; {}", <i8 as crate::tables::cell::Cell>::EXPECTED))
+                Err(format!(
+                    "the cell is {what}; {}",
+                    <Evidence as crate::tables::cell::Cell>::EXPECTED
+                ))
             }
-            Some(0) => Ok(()),
-            Some(value) => reader.add(LabelId(label), value > 0),
+            Some(value) => match value.is_on() {
+                Some(on) => reader.add(LabelId(label), on),
+                None => Ok(()),
+            },
         }
     }
 

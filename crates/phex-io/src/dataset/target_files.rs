@@ -115,8 +115,10 @@ fn matrix(
                 path: path.display().to_string(),
                 message: format!("row {row}: {message}"),
             };
-            for (label, &value) in (0..).zip(values).filter(|&(_, &value)| value != 0) {
-                reader.add(LabelId(label), value > 0).map_err(wrong)?;
+            for (label, value) in (0..).zip(values) {
+                if let Some(on) = value.is_on() {
+                    reader.add(LabelId(label), on).map_err(wrong)?;
+                }
             }
             reader.finish(true).map_err(wrong)?;
         }

@@ -1,6 +1,5 @@
 //! What is known of labels, row by row.
 
-use phex::graph::LabelId;
 use phex::infer::Evidence;
 
 /// A label that a row lists.
@@ -92,16 +91,16 @@ impl Targets {
         self.others_off.push(others_off);
     }
 
-    /// Fills a value for each label: 1 (on), -1 (off) or 0 (unknown).
+    /// Fills one value per label.
     ///
     /// # Panics
     /// When there is no such row, or the values are not as many as the labels.
-    pub fn fill(&self, row: usize, values: &mut [i8]) {
+    pub fn fill(&self, row: usize, values: &mut [Evidence]) {
         assert_eq!(values.len(), self.labels, "a value for each label");
         let row = self.row(row);
-        values.fill(if row.others_off { -1 } else { 0 });
+        values.fill(if row.others_off { Evidence::Off } else { Evidence::Unknown });
         for target in row.listed {
-            values[target.label as usize] = if target.on { 1 } else { -1 };
+            values[target.label as usize] = Evidence::known(target.on);
         }
     }
 
@@ -110,13 +109,8 @@ impl Targets {
     /// # Panics
     /// When there is no such row.
     pub fn evidence(&self, row: usize) -> Vec<Evidence> {
-        let row = self.row(row);
-        let others = if row.others_off { Evidence::Off } else { Evidence::Unknown };
-        let mut evidence = vec![others; self.labels];
-        for target in row.listed {
-            let id = LabelId(target.label);
-            evidence[id.index()] = if target.on { Evidence::On } else { Evidence::Off };
-        }
+        let mut evidence = vec![Evidence::Unknown; self.labels];
+        self.fill(row, &mut evidence);
         evidence
     }
 

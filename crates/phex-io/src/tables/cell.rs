@@ -1,5 +1,7 @@
 //! What a cell of a table may hold: a score, or on, off or unknown.
 
+use phex::infer::Evidence;
+
 /// A value of a cell.
 pub(crate) trait Cell: Copy {
     /// What a table without this cell says: not a number, or unknown.
@@ -36,34 +38,17 @@ macro_rules! score {
 score!(f32);
 score!(f64);
 
-/// On is 1, off is -1, unknown is 0.
-impl Cell for i8 {
-    const MISSING: i8 = 0;
+impl Cell for Evidence {
+    const MISSING: Evidence = Evidence::Unknown;
     const EXPECTED: &'static str = "a cell is 1 (on), 0 (off), or empty, -1 or nan (unknown)";
 
     #[inline]
-    fn from_number(number: f64) -> Option<i8> {
-        if number == 1.0 {
-            Some(1)
-        } else if number == 0.0 {
-            Some(-1)
-        } else if number == -1.0 || number.is_nan() {
-            Some(0)
-        } else {
-            None
-        }
+    fn from_number(number: f64) -> Option<Evidence> {
+        Evidence::from_number(number)
     }
 
-    fn from_text(text: &str) -> Option<i8> {
-        match text.trim() {
-            "1" => Some(1),
-            "0" => Some(-1),
-            "" | "?" => Some(0),
-            text if text.eq_ignore_ascii_case("on") || text.eq_ignore_ascii_case("true") => Some(1),
-            text if text.eq_ignore_ascii_case("off") => Some(-1),
-            text if text.eq_ignore_ascii_case("false") => Some(-1),
-            text => i8::from_number(text.parse().ok()?),
-        }
+    fn from_text(text: &str) -> Option<Evidence> {
+        Evidence::from_text(text)
     }
 }
 
@@ -86,16 +71,16 @@ mod tests {
     #[test]
     fn evidence_is_read_from_words_and_numbers() {
         for text in ["1", " on", "TRUE", "1.0", "True"] {
-            assert_eq!(i8::from_text(text), Some(1), "{text}");
+            assert_eq!(Evidence::from_text(text), Some(Evidence::On), "{text}");
         }
         for text in ["0", "off ", "false", "0.0", "-0"] {
-            assert_eq!(i8::from_text(text), Some(-1), "{text}");
+            assert_eq!(Evidence::from_text(text), Some(Evidence::Off), "{text}");
         }
         for text in ["", " ", "?", "nan", "NaN", "-1", "-1.0"] {
-            assert_eq!(i8::from_text(text), Some(0), "{text}");
+            assert_eq!(Evidence::from_text(text), Some(Evidence::Unknown), "{text}");
         }
         for text in ["2", "0.5", "yes", "inf", "1 1"] {
-            assert_eq!(i8::from_text(text), None, "{text}");
+            assert_eq!(Evidence::from_text(text), None, "{text}");
         }
     }
 

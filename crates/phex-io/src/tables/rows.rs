@@ -60,20 +60,8 @@ pub struct Rows {
 pub struct EvidenceRows {
     /// How many rows there are.
     pub count: usize,
-    /// For each row and label 1 (on), -1 (off) or 0 (unknown), row after row.
-    pub values: Vec<i8>,
+    /// One value per row and label, row after row.
+    pub values: Vec<Evidence>,
     /// The columns that are passed through: a text for each row.
     pub kept: Vec<Vec<String>>,
-}
-
-impl EvidenceRows {
-    /// The values as the engines take them.
-    pub fn evidence(&self) -> Vec<Evidence> {
-        let evidence = |&value: &i8| match value {
-            1 => Evidence::On,
-            -1 => Evidence::Off,
-            _ => Evidence::Unknown,
-        };
-        self.values.iter().map(evidence).collect()
-    }
 }

@@ -188,7 +188,7 @@ fn evidence_is_on_off_or_unknown() {
     assert_eq!((rows.count, rows.values.len()), (4, 12));
     assert_eq!(rows.values, [-1, 0, 1, 1, 0, 0, 0, 0, -1, 0, 0, 0]);
     use phex::infer::Evidence;
-    assert_eq!(rows.evidence()[..3], [Evidence::Off, Evidence::Unknown, Evidence::On]);
+    assert_eq!(rows.values[..3], [Evidence::Off, Evidence::Unknown, Evidence::On]);
     let error = read_evidence(b"a\n1\n0.5\n", TableFormat::Csv, &labels).unwrap_err();
     assert!(error.to_string().starts_with("e:3: column `a`: the cell is `0.5`; a cell is 1 (on)"));
 

@@ -10,6 +10,7 @@ pub(crate) mod approximate;
 mod backend;
 pub mod compiled;
 mod engine;
+mod evidence;
 pub(crate) mod exact;
 mod kernel;
 mod options;
@@ -23,11 +24,12 @@ pub use advice::{Change, changes_for_exactness};
 
 pub use backend::{Accelerator, Backend};
 pub use engine::Engine;
+pub use evidence::Evidence;
 pub(crate) use kernel::{Kernel, Size, forward_to_own};
 pub use options::{GroupForm, MessageOptions, MessageOrder, Method, Options, SamplingOptions};
 pub use plan::{Plan, Refusal};
 pub use posterior::{Diagnosis, Posterior, RowStatus, Trust, Want};
-pub use rows::{Block, Evidence, Number};
+pub use rows::{Block, Number};
 
 /// The buffers that a kernel fills for a block of rows. Kernels see finite scores only; they write
 /// every entry, and set `log_partition` to minus infinity where no state agrees with the evidence

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2, LinalgScalar};
 
 use super::kernel::Kernel;
-use super::{Answers, Backend, Posterior, Want};
+use super::{Answers, Backend, Evidence, Posterior, Want};
 use crate::Error;
 use crate::numeric::{Elementary, Scalar};
 
@@ -63,19 +63,6 @@ impl Number for f64 {
     fn run_kernel(kernel: &dyn Kernel, block: &Block<'_, f64>, answers: &mut Answers<'_, f64>) {
         kernel.run_double(block, answers);
     }
-}
-
-/// What is known of a label in a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(i8)]
-pub enum Evidence {
-    /// Known to be off.
-    Off = -1,
-    /// Not known.
-    #[default]
-    Unknown = 0,
-    /// Known to be on.
-    On = 1,
 }
 
 /// A block of rows: a score for each label, and what is known of it.

@@ -51,5 +51,5 @@ fn stream(seed: u64, scores: &[f64], evidence: Option<&[Evidence]>) -> u64 {
         |state: u64, bits: u64| (state ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let state = scores.iter().fold(seed, |state, score| fold(state, score.to_bits()));
     let known = evidence.unwrap_or(&[]).iter();
-    known.fold(state, |state, &known| fold(state, known as i8 as u64))
+    known.fold(state, |state, &known| fold(state, known.code() as u64))
 }

@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
     /// Known labels are 0 or 1; those of a one-of group sum to 1 but for rounding, which is undone.
     fn marginals<T: Number>(&self, out: &mut [T]) {
         for (label, out) in out.iter_mut().enumerate() {
-            let known = f64::from(self.row.known[label] as i8).max(0.0);
+            let known = f64::from(self.row.known[label].code().max(0));
             *out = T::from_f64(known);
         }
         for &label in &self.row.free {
