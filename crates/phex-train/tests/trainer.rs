@@ -356,9 +356,12 @@ fn a_warm_up_is_for_rows_of_which_some_leave_leaves_open() {
     assert_eq!(stages(&whole), 1);
     let mut listed = Targets::new(graph.len());
     for row in 0..whole.rows() {
-        let mut values = vec![0; graph.len()];
+        let mut values = vec![Evidence::Unknown; graph.len()];
         whole.fill(row, &mut values);
-        let target = |(label, value): (usize, &i8)| Target { label: label as u32, on: *value > 0 };
+        let target = |(label, value): (usize, &Evidence)| Target {
+            label: label as u32,
+            on: *value == Evidence::On,
+        };
         listed.push(&values.iter().enumerate().map(target).collect::<Vec<_>>(), false);
     }
     assert_eq!(stages(&listed), 1);

@@ -27,7 +27,7 @@ autocast, say) are computed in float32, and probabilities and losses come back i
 half precision would round away what a loss needs. Their gradient comes back in half precision.
 
 Tensors in the processor's memory that lie there row after row are read where they are. Tensors on a CUDA
-device stay there: `family`, `states`, `star`, `blocks` and `lbp` (flooding) run on it, on the current
+device stay there: `family`, `states`, `star`, `forest-bp` and `lbp` (flooding) run on it, on the current
 stream, with no wait, so that CUDA graphs can capture them; rows without an answer are then NaN instead
 of an error (`phex.torch.cuda`). Other engines, learned strengths, and tensors of other devices are
 copied to the processor and back, and a warning says so once. There are no second derivatives: asking

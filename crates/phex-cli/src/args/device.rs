@@ -9,7 +9,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArguments {
     /// Where engines run: `cpu`, or `cuda` (`cuda:1` for the second NVIDIA GPU), which takes `family`,
-    /// `states`, `star`, `blocks` and `lbp --schedule flooding`
+    /// `states`, `star`, `forest-bp` and `lbp --schedule flooding`
     #[arg(long, value_name = "DEVICE", default_value = "cpu", env = "PHEX_DEVICE")]
     pub(crate) device: DeviceName,
 }

@@ -1,6 +1,6 @@
 //! Which engine, and how far it may go.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum, value_parser};
 use phex::anneal::{self, Quantum, Shape};
 use phex::infer::{
@@ -8,6 +8,21 @@ use phex::infer::{
 };
 
 use super::numbers::{betas, between_zero_and_one, damping, positive, tolerance};
+
+fn method_names() -> impl Iterator<Item = PossibleValue> {
+    Method::all().map(|method| {
+        let value = PossibleValue::new(method.name());
+        if method == Method::ForestBp { value.alias(Method::FORMER_FOREST_BP) } else { value }
+    })
+}
+
+/// Reads the name of a method, and says so where it is a former one.
+fn method(name: &str) -> Result<Method, String> {
+    if name == Method::FORMER_FOREST_BP {
+        eprintln!("phex: the method `{name}` is now called `{}`", Method::ForestBp);
+    }
+    name.parse()
+}
 
 /// How to compile a graph for inference.
 #[derive(Debug, Args)]
@@ -19,8 +34,7 @@ pub(crate) struct EngineArguments {
         value_name = "NAME",
         default_value = "auto",
         env = "PHEX_METHOD",
-        value_parser = PossibleValuesParser::new(Method::all().map(Method::name))
-            .try_map(|name| name.parse::<Method>())
+        value_parser = PossibleValuesParser::new(method_names()).try_map(|name| method(&name))
     )]
     pub(crate) method: Method,
     /// Most operations a row that an engine may take
@@ -44,7 +58,7 @@ pub(crate) struct EngineArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Messages (blocks, lbp, mean-field, trw)")]
+#[command(next_help_heading = "Messages (forest-bp, lbp, mean-field, trw)")]
 struct MessageArguments {
     /// Stop after this many iterations
     #[arg(
@@ -82,7 +96,7 @@ struct MessageArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Sampling (gibbs, and the check of blocks)")]
+#[command(next_help_heading = "Sampling (gibbs, and the check of forest-bp)")]
 struct SamplingArguments {
     /// Chains of each row
     #[arg(
@@ -127,7 +141,7 @@ struct SamplingArguments {
         value_parser = between_zero_and_one
     )]
     hottest: f64,
-    /// Samples by which blocks checks a row; 0 leaves the check out
+    /// Samples by which forest-bp checks a row; 0 leaves the check out
     #[arg(
         long,
         value_name = "SAMPLES",

@@ -113,7 +113,7 @@ pub(super) fn measure(
 }
 
 /// The mean widths of the intervals around log Z. They depend on how messages are sent, not on the
-/// engine that they stand beside (but for `blocks`, which has bounds of its own), and cost more than
+/// engine that they stand beside (but for `forest-bp`, which has bounds of its own), and cost more than
 /// its answer: each is computed once.
 #[derive(Default)]
 pub(super) struct Widths(Vec<((MessageOptions, bool), Option<f64>)>);
