@@ -48,7 +48,7 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
         // All of them, before the first is trained and before anything is written.
         let config = with(&config, setting, config.seed);
         device
-            .check(&config, &graph, &command.engine.options())
+            .check(&config, &graph, &command.engine.options()?)
             .with_context(|| format!("strength {setting}"))?;
     }
     fs::create_dir_all(&command.out)
@@ -69,7 +69,7 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
         bail!("strengths are compared on validation data: give --valid or --validation-fraction");
     }
     let job = |setting: StrengthSetting, seed: u64, about: String| {
-        let mut options = command.engine.options();
+        let mut options = command.engine.options()?;
         options.seed = seed;
         let config = with(&config, setting, seed);
         Job { config, graph: &graph, options, sets: &sets, device: &device, about }

@@ -1,6 +1,7 @@
 //! How a model is compiled, from keyword arguments.
 
-use phex::infer::Options;
+use phex::Named as _;
+use phex::infer::{GroupForm, MessageOrder, Options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -23,20 +24,20 @@ pub(crate) fn read(arguments: Option<&Bound<'_, PyDict>>) -> Result<Options, Fai
             })?;
         }
     }
-    check(&options)?;
+    options.check()?;
     Ok(options)
 }
 
 fn set(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
     let (messages, sampling) = (&mut options.messages, &mut options.sampling);
     match name {
-        "method" => options.method = word(value)?.parse().map_err(Failure::Input)?,
+        "method" => options.method = word(value)?.parse::<phex::infer::Method>()?,
         "operations" => options.budget.operations = value.extract()?,
         "memory" => options.budget.bytes = value.extract::<f64>()? * 1024.0 * 1024.0,
         "cap" => options.cap = Some(value.extract()?),
         "seed" => options.seed = value.extract()?,
-        "schedule" => messages.schedule = named(name, &word(value)?)?,
-        "groups" => messages.groups = named(name, &word(value)?)?,
+        "schedule" => messages.schedule = MessageOrder::from_name(&word(value)?)?,
+        "groups" => messages.groups = GroupForm::from_name(&word(value)?)?,
         "damping" => messages.damping = value.extract()?,
         "iterations" => messages.iterations = value.extract()?,
         "tolerance" => messages.tolerance = value.extract()?,
@@ -63,27 +64,4 @@ fn word(value: &Bound<'_, PyAny>) -> Result<String, Failure> {
 pub(crate) fn named<T: serde::de::DeserializeOwned>(name: &str, word: &str) -> Result<T, Failure> {
     serde_json::from_value(Value::String(word.replace('_', "-")))
         .map_err(|error| Failure::Input(format!("{name}: {error}")))
-}
-
-fn check(options: &Options) -> Result<(), Failure> {
-    let wrong = |what: &str| Err(Failure::input(what));
-    if !(0.0..1.0).contains(&options.messages.damping) {
-        return wrong("damping has to be at least 0 and less than 1");
-    }
-    if options.messages.iterations == 0 {
-        return wrong("iterations has to be 1 or more");
-    }
-    if options.messages.tolerance.is_nan() || options.messages.tolerance < 0.0 {
-        return wrong("tolerance has to be 0 or more");
-    }
-    if options.sampling.chains == 0 || options.sampling.sweeps == 0 {
-        return wrong("chains and sweeps have to be 1 or more");
-    }
-    if !(options.sampling.hottest > 0.0 && options.sampling.hottest < 1.0) {
-        return wrong("hottest has to be more than 0 and less than 1");
-    }
-    if options.budget.operations.is_nan() || options.budget.bytes.is_nan() {
-        return wrong("operations and memory have to be numbers");
-    }
-    Ok(())
 }

@@ -147,6 +147,16 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// A name that is none of the choices.
+    #[error("`{name}` is not a {what}: use one of {choices}")]
+    UnknownChoice {
+        /// What is chosen.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names to choose from.
+        choices: String,
+    },
     /// An option is out of its range.
     #[error("{option} is {value}, but has to be {range}")]
     OutOfRange {

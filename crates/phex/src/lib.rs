@@ -27,10 +27,13 @@ mod error;
 pub mod graph;
 pub mod infer;
 pub mod learn;
+mod lists;
 pub mod metrics;
 pub mod model;
+mod named;
 pub mod numeric;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 
 pub use error::Error;
+pub use named::Named;

@@ -1,13 +1,16 @@
 //! Which engine, and how far it may go.
+//!
+//! Ranges are checked by the core; [`EngineArguments::options`] names the flag of an option that is out of
+//! its range.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
-use clap::{Args, ValueEnum, value_parser};
-use phex::anneal::{self, Quantum, Shape};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use phex::anneal::{AnnealMethod, AnnealOptions, Cooling, CoolingShape, Quantum};
 use phex::infer::{
     Budget, GroupForm, MessageOptions, MessageOrder, Method, Options, SamplingOptions,
 };
 
-use super::numbers::{betas, between_zero_and_one, damping, positive, tolerance};
+use super::numbers::{betas, named};
 
 fn method_names() -> impl Iterator<Item = PossibleValue> {
     Method::all().map(|method| {
@@ -17,7 +20,7 @@ fn method_names() -> impl Iterator<Item = PossibleValue> {
 }
 
 /// Reads the name of a method, and says so where it is a former one.
-fn method(name: &str) -> Result<Method, String> {
+fn method(name: &str) -> Result<Method, phex::Error> {
     if name == Method::FORMER_FOREST_BP {
         eprintln!("phex: the method `{name}` is now called `{}`", Method::ForestBp);
     }
@@ -28,7 +31,7 @@ fn method(name: &str) -> Result<Method, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct EngineArguments {
-    /// Engine; auto takes an exact one where it can, exact nothing else
+    /// Engine: `auto` prefers an exact one, `exact` allows no other
     #[arg(
         long,
         value_name = "NAME",
@@ -37,16 +40,16 @@ pub(crate) struct EngineArguments {
         value_parser = PossibleValuesParser::new(method_names()).try_map(|name| method(&name))
     )]
     pub(crate) method: Method,
-    /// Most operations a row that an engine may take
-    #[arg(long, value_name = "OPERATIONS", env = "PHEX_BUDGET", value_parser = positive)]
+    /// Most operations per row that an engine may need
+    #[arg(long, value_name = "OPERATIONS", env = "PHEX_BUDGET")]
     pub(crate) budget: Option<f64>,
-    /// Most memory that an engine may take, in MiB
-    #[arg(long, value_name = "MIB", env = "PHEX_MEMORY", value_parser = positive)]
+    /// Most memory that an engine may need, in MiB
+    #[arg(long, value_name = "MIB", env = "PHEX_MEMORY")]
     pub(crate) memory: Option<f64>,
     /// For family and count: count at most this many labels of a family; errors are certified
     #[arg(long, value_name = "COUNT")]
     pub(crate) cap: Option<usize>,
-    /// Seed of everything random; 0 when not given
+    /// Seed of everything random [default: 0]
     #[arg(long, value_name = "SEED", env = "PHEX_SEED")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -61,93 +64,42 @@ pub(crate) struct EngineArguments {
 #[command(next_help_heading = "Messages (forest-bp, lbp, mean-field, trw)")]
 struct MessageArguments {
     /// Stop after this many iterations
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = MessageOptions::default().iterations,
-        env = "PHEX_ITERATIONS",
-        value_parser = value_parser!(u32).range(1..=1_000_000)
-    )]
+    #[arg(long, value_name = "N", default_value_t = MessageOptions::default().iterations, env = "PHEX_ITERATIONS")]
     iterations: u32,
     /// Stop when no belief changes by more than this; 0 runs all iterations
-    #[arg(
-        long,
-        value_name = "CHANGE",
-        default_value_t = MessageOptions::default().tolerance,
-        env = "PHEX_TOLERANCE",
-        value_parser = tolerance
-    )]
+    #[arg(long, value_name = "CHANGE", default_value_t = MessageOptions::default().tolerance, env = "PHEX_TOLERANCE")]
     tolerance: f64,
     /// Part of the old message that is kept, 0 or more and below 1
-    #[arg(
-        long,
-        value_name = "PART",
-        default_value_t = MessageOptions::default().damping,
-        env = "PHEX_DAMPING",
-        value_parser = damping
-    )]
+    #[arg(long, value_name = "PART", default_value_t = MessageOptions::default().damping, env = "PHEX_DAMPING")]
     damping: f64,
     /// Order of messages; flooding is the paper's
-    #[arg(long, value_name = "ORDER", default_value = "in-place", env = "PHEX_SCHEDULE")]
-    schedule: Order,
+    #[arg(long, value_name = "ORDER", default_value = "in-place", env = "PHEX_SCHEDULE", value_parser = named::<MessageOrder>())]
+    schedule: MessageOrder,
     /// Exclusion groups as counting factors, or as the paper's pairs
-    #[arg(long, value_name = "FORM", default_value = "cardinality", env = "PHEX_GROUPS")]
-    groups: Groups,
+    #[arg(long, value_name = "FORM", default_value = "cardinality", env = "PHEX_GROUPS", value_parser = named::<GroupForm>())]
+    groups: GroupForm,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sampling (gibbs, and the check of forest-bp)")]
 struct SamplingArguments {
-    /// Chains of each row
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = SamplingOptions::default().chains,
-        env = "PHEX_CHAINS",
-        value_parser = value_parser!(u32).range(1..=1_000_000)
-    )]
+    /// Chains per row
+    #[arg(long, value_name = "N", default_value_t = SamplingOptions::default().chains, env = "PHEX_CHAINS")]
     chains: u32,
     /// Sweeps before the first that counts
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = SamplingOptions::default().burn_in,
-        env = "PHEX_BURN_IN",
-        value_parser = value_parser!(u32).range(0..=1_000_000_000)
-    )]
+    #[arg(long, value_name = "N", default_value_t = SamplingOptions::default().burn_in, env = "PHEX_BURN_IN")]
     burn_in: u32,
     /// Sweeps that count
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = SamplingOptions::default().sweeps,
-        env = "PHEX_SWEEPS",
-        value_parser = value_parser!(u32).range(1..=1_000_000_000)
-    )]
+    #[arg(long, value_name = "N", default_value_t = SamplingOptions::default().sweeps, env = "PHEX_SWEEPS")]
     sweeps: u32,
     /// Temperatures of parallel tempering; 1 is plain sampling
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = SamplingOptions::default().temperatures,
-        value_parser = value_parser!(u32).range(1..=1000)
-    )]
+    #[arg(long, value_name = "N", default_value_t = SamplingOptions::default().temperatures)]
     temperatures: u32,
     /// Factor on all log-weights at the hottest temperature, between 0 and 1
-    #[arg(
-        long,
-        value_name = "FACTOR",
-        default_value_t = SamplingOptions::default().hottest,
-        value_parser = between_zero_and_one
-    )]
+    #[arg(long, value_name = "FACTOR", default_value_t = SamplingOptions::default().hottest)]
     hottest: f64,
     /// Samples by which forest-bp checks a row; 0 leaves the check out
-    #[arg(
-        long,
-        value_name = "SAMPLES",
-        default_value_t = SamplingOptions::default().check,
-        value_parser = value_parser!(u32).range(0..=1_000_000)
-    )]
+    #[arg(long, value_name = "SAMPLES", default_value_t = SamplingOptions::default().check)]
     check: u32,
 }
 
@@ -155,72 +107,31 @@ struct SamplingArguments {
 #[command(next_help_heading = "Annealing (anneal)")]
 struct AnnealArguments {
     /// How to search for the best label sets
-    #[arg(long, value_name = "NAME", default_value = "simulated-tabu", env = "PHEX_ANNEALER")]
-    annealer: Annealer,
+    #[arg(long, value_name = "NAME", default_value = "simulated-tabu", env = "PHEX_ANNEALER", value_parser = named::<AnnealMethod>())]
+    annealer: AnnealMethod,
     /// Independent searches; annealers round them up to a multiple of 16
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = anneal::Options::default().restarts as u64,
-        env = "PHEX_RESTARTS",
-        value_parser = value_parser!(u64).range(1..=100_000_000)
-    )]
-    restarts: u64,
-    /// Sweeps over all labels a restart
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = anneal::Options::default().sweeps as u64,
-        env = "PHEX_ANNEAL_SWEEPS",
-        value_parser = value_parser!(u64).range(1..=100_000_000)
-    )]
-    anneal_sweeps: u64,
-    /// Copies of quantum annealing
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = Quantum::default().slices as u64,
-        value_parser = value_parser!(u64).range(2..=1024)
-    )]
-    slices: u64,
+    #[arg(long, value_name = "N", default_value_t = AnnealOptions::default().restarts, env = "PHEX_RESTARTS")]
+    restarts: usize,
+    /// Sweeps over all labels per restart
+    #[arg(long, value_name = "N", default_value_t = AnnealOptions::default().sweeps, env = "PHEX_ANNEAL_SWEEPS")]
+    anneal_sweeps: usize,
+    /// Copies of quantum annealing, 2 to 1024
+    #[arg(long, value_name = "N", default_value_t = Quantum::default().slices)]
+    slices: usize,
     /// How the inverse temperature grows
-    #[arg(long, value_name = "SHAPE", default_value = "geometric")]
-    shape: Growth,
+    #[arg(long, value_name = "SHAPE", default_value = "geometric", value_parser = named::<CoolingShape>())]
+    shape: CoolingShape,
     /// Hottest and coldest inverse temperature; from the problem when not given
     #[arg(long, value_name = "HOT,COLD", value_parser = betas)]
     beta: Option<(f64, f64)>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Order {
-    InPlace,
-    Flooding,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Groups {
-    Cardinality,
-    Pairs,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Annealer {
-    SimulatedTabu,
-    Simulated,
-    Quantum,
-    Tabu,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Growth {
-    Geometric,
-    Linear,
-}
-
 impl EngineArguments {
-    pub(crate) fn options(&self) -> Options {
+    /// The options of the core, checked.
+    pub(crate) fn options(&self) -> anyhow::Result<Options> {
         let default = Budget::default();
-        Options {
+        let (messages, sampling, anneal) = (&self.messages, &self.sampling, &self.anneal);
+        let options = Options {
             method: self.method,
             budget: Budget {
                 operations: self.budget.unwrap_or(default.operations),
@@ -228,73 +139,48 @@ impl EngineArguments {
             },
             cap: self.cap,
             seed: self.seed.unwrap_or(0),
-            messages: self.messages.options(),
-            sampling: self.sampling.options(),
-            anneal: self.anneal.options(),
+            messages: MessageOptions {
+                schedule: messages.schedule,
+                groups: messages.groups,
+                damping: messages.damping,
+                iterations: messages.iterations,
+                tolerance: messages.tolerance,
+            },
+            sampling: SamplingOptions {
+                chains: sampling.chains,
+                burn_in: sampling.burn_in,
+                sweeps: sampling.sweeps,
+                temperatures: sampling.temperatures,
+                hottest: sampling.hottest,
+                check: sampling.check,
+            },
+            anneal: AnnealOptions {
+                method: anneal.annealer,
+                restarts: anneal.restarts,
+                sweeps: anneal.anneal_sweeps,
+                schedule: Cooling { shape: anneal.shape, beta: anneal.beta },
+                quantum: Quantum { slices: anneal.slices, ..Quantum::default() },
+                ..AnnealOptions::default()
+            },
+        };
+        match options.check() {
+            Ok(()) => Ok(options),
+            Err(phex::Error::OutOfRange { option, value, range }) => {
+                // The one option whose flag has another name.
+                let flag = if option == "operations" { "budget" } else { option };
+                let flag = flag.replace('_', "-");
+                Err(anyhow::anyhow!("--{flag} is {value}, but has to be {range}"))
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
     /// To search for the best label sets. How long that takes is set by its own flags, whatever the
     /// budget; a signal ends it.
-    pub(crate) fn search(&self) -> Options {
-        let mut options = Options { method: Method::Anneal, ..self.options() };
+    pub(crate) fn search(&self) -> anyhow::Result<Options> {
+        let mut options = Options { method: Method::Anneal, ..self.options()? };
         options.budget.operations = f64::INFINITY;
         options.anneal.stop = Some(crate::interrupt::flag());
-        options
-    }
-}
-
-impl MessageArguments {
-    fn options(&self) -> MessageOptions {
-        MessageOptions {
-            schedule: match self.schedule {
-                Order::InPlace => MessageOrder::InPlace,
-                Order::Flooding => MessageOrder::Flooding,
-            },
-            groups: match self.groups {
-                Groups::Cardinality => GroupForm::Cardinality,
-                Groups::Pairs => GroupForm::Pairs,
-            },
-            damping: self.damping,
-            iterations: self.iterations,
-            tolerance: self.tolerance,
-        }
-    }
-}
-
-impl SamplingArguments {
-    fn options(&self) -> SamplingOptions {
-        SamplingOptions {
-            chains: self.chains,
-            burn_in: self.burn_in,
-            sweeps: self.sweeps,
-            temperatures: self.temperatures,
-            hottest: self.hottest,
-            check: self.check,
-        }
-    }
-}
-
-impl AnnealArguments {
-    fn options(&self) -> anneal::Options {
-        anneal::Options {
-            method: match self.annealer {
-                Annealer::SimulatedTabu => anneal::Method::SimulatedTabu,
-                Annealer::Simulated => anneal::Method::Simulated,
-                Annealer::Quantum => anneal::Method::Quantum,
-                Annealer::Tabu => anneal::Method::Tabu,
-            },
-            restarts: self.restarts as usize,
-            sweeps: self.anneal_sweeps as usize,
-            schedule: anneal::Cooling {
-                shape: match self.shape {
-                    Growth::Geometric => Shape::Geometric,
-                    Growth::Linear => Shape::Linear,
-                },
-                beta: self.beta,
-            },
-            quantum: Quantum { slices: self.slices as usize, ..Quantum::default() },
-            ..anneal::Options::default()
-        }
+        Ok(options)
     }
 }

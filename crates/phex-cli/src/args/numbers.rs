@@ -1,4 +1,13 @@
-//! Numbers that flags take, with what is said about others.
+//! Parsers of flags: numbers with their ranges, and the core's named choices.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use phex::Named;
+
+/// One of the core's choices, by its name.
+pub(super) fn named<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::CHOICES.iter().map(|(name, _)| *name))
+        .try_map(|name| T::from_name(&name))
+}
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
@@ -35,21 +44,11 @@ pub(super) fn damping(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(super) fn between_zero_and_one(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
-        _ => Err(String::from("a number between 0 and 1 is needed")),
-    }
-}
-
 /// The hottest and the coldest inverse temperature.
 pub(super) fn betas(text: &str) -> Result<(f64, f64), String> {
     let two = text.split_once(',').map(|(hot, cold)| (finite(hot.trim()), finite(cold.trim())));
     match two {
-        Some((Ok(hot), Ok(cold))) if hot <= cold => Ok((hot, cold)),
-        Some((Ok(_), Ok(_))) => Err(String::from(
-            "the hottest comes first: β is the inverse of the temperature, and grows",
-        )),
+        Some((Ok(hot), Ok(cold))) => Ok((hot, cold)),
         _ => Err(String::from("two numbers above 0 are needed, such as 0.1,10")),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(command: &BenchCommand) -> anyhow::Result<Outcome> {
 
 fn engines(command: &EnginesCommand) -> anyhow::Result<Outcome> {
     let model = Arc::new(command.input.model()?);
-    let options = command.engine.options();
+    let options = command.engine.options()?;
     if options.method == Method::Anneal {
         return Err(phex::Error::BestOnly.into());
     }

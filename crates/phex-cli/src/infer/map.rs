@@ -110,13 +110,13 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
 pub(crate) fn best_engine(
     model: &Arc<Model>,
     arguments: &EngineArguments,
-) -> Result<Engine, Error> {
+) -> anyhow::Result<Engine> {
     Ok(compile(model, arguments)?.0)
 }
 
 /// An engine for best label sets, and its plan: `auto` anneals where no exact engine answers.
-fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> Result<(Engine, Plan), Error> {
-    let search = || Engine::compile(Arc::clone(model), &arguments.search());
+fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> anyhow::Result<(Engine, Plan)> {
+    let search = || anyhow::Ok(Engine::compile(Arc::clone(model), &arguments.search()?)?);
     let options = match arguments.method {
         Method::Anneal => {
             let engine = search()?;
@@ -124,8 +124,8 @@ fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> Result<(Engine, P
             return Ok((engine, plan));
         }
         // A cap on counts would only make the answers inexact.
-        Method::Auto => Options { method: Method::Exact, cap: None, ..arguments.options() },
-        _ => arguments.options(),
+        Method::Auto => Options { method: Method::Exact, cap: None, ..arguments.options()? },
+        _ => arguments.options()?,
     };
     let exact = Engine::compile(Arc::clone(model), &options).and_then(can_answer);
     match exact {
@@ -133,7 +133,7 @@ fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> Result<(Engine, P
             let plan = engine.plan().clone();
             Ok((engine, plan))
         }
-        Err(error) if arguments.method != Method::Auto => Err(error),
+        Err(error) if arguments.method != Method::Auto => Err(error.into()),
         Err(error) => {
             let engine = search()?;
             let mut plan = engine.plan().clone();
@@ -143,7 +143,7 @@ fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> Result<(Engine, P
                 Error::NotExact { method } => {
                     vec![Refusal { method, why: String::from("it is not exact here") }]
                 }
-                error => return Err(error),
+                error => return Err(error.into()),
             };
             Ok((engine, plan))
         }

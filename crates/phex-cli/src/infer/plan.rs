@@ -31,8 +31,8 @@ struct NoPlan {
 }
 
 pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
-    let options = command.engine.options();
-    let options = if options.method == Method::Anneal { command.engine.search() } else { options };
+    let options = command.engine.options()?;
+    let options = if options.method == Method::Anneal { command.engine.search()? } else { options };
     let model = Arc::new(command.input.model()?);
     match Engine::compile(Arc::clone(&model), &options) {
         Ok(engine) => {

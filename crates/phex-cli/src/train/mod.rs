@@ -27,7 +27,7 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     let graph = command.graph.given_graph()?;
     let sets = Sets::read(&command.set, &graph)?;
     let config = command.settings.warmed_up(config, &sets.training, &graph)?;
-    let mut options = command.engine.options();
+    let mut options = command.engine.options()?;
     options.seed = config.seed;
     let about = String::new();
     let job = Job { config, graph: &graph, options, sets: &sets, device: &device, about };

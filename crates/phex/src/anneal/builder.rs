@@ -6,9 +6,10 @@
 //! Pairs inside a group never count and are dropped. Memory O(n + pairs), and n² for dense problems.
 //! O(pairs · log pairs).
 
+use crate::lists::Lists;
 use std::ops::Range;
 
-use super::problem::{Counter, Lists, Problem};
+use super::problem::{Counter, Problem};
 use crate::Error;
 
 /// A dense copy of the pairs is kept when at least this share of them is there, up to `DENSE_MOST`.
@@ -136,10 +137,10 @@ impl Builder {
             groups,
             constant,
             linear,
-            rows: Lists::new(rows),
+            rows: Lists::new(&rows),
             dense,
             counters,
-            counters_of: Lists::new(counters_of),
+            counters_of: Lists::new(&counters_of),
             largest,
         })
     }

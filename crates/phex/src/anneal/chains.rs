@@ -2,18 +2,20 @@
 //!
 //! A chain keeps for each variable its sign (1 when off, −1 when on) and its field `∂E/∂x` without
 //! counters; counters keep how many of their members are on. One step looks at the same variable of
-//! all chains: `Δ = sign · field`, accepted with probability `min(1, exp(−β Δ))`, and adds the change
+//! all chains: `Δ = sign · field`, accepted with probability `min(1, exp_six_digits(−β Δ))`, and adds the change
 //! to the fields of its neighbours, one vector operation each, unless no chain moved. A one-of group
 //! is drawn anew from its conditional distribution (heat bath), O(members).
 //!
 //! Terms are scaled by a power of two so that the largest is near 1: whole numbers below 2²⁴ stay
 //! exact, the rest is rounded. What chains end in is weighed again in double precision.
 
+use crate::lists::Lists;
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::lanes::{CHAINS, Lane, LaneRandom, exp};
-use super::problem::{Lists, Problem};
+use super::lanes::{CHAINS, ChainRandom, Lane};
+use super::problem::Problem;
+use crate::numeric::{Lanes, exp_six_digits};
 
 /// Moves that are less likely than the smallest random number are not drawn for.
 const NEVER: f32 = 17.0;
@@ -75,7 +77,7 @@ impl Time<'_> {
     /// What turning a variable on costs.
     #[inline(always)]
     fn field(&self, at: usize) -> Lane {
-        let mut out = Lane::ZERO;
+        let mut out = Lane::NONE;
         for lane in 0..CHAINS {
             let sum = self.before[at].0[lane] + self.after[at].0[lane];
             out.0[lane] = 2.0 * self.coupling * sum;
@@ -88,7 +90,7 @@ impl Chains {
     /// Random states.
     pub(super) fn new(problem: &Narrow, random: &mut Xoshiro256PlusPlus) -> Chains {
         let n = problem.variables();
-        let mut chains = Chains { sign: vec![Lane([1.0; CHAINS]); n], ..Chains::default() };
+        let mut chains = Chains { sign: vec![Lanes([1.0; CHAINS]); n], ..Chains::default() };
         for sign in &mut chains.sign[..problem.singles] {
             let bits: u16 = random.random();
             for lane in 0..CHAINS {
@@ -101,15 +103,15 @@ impl Chains {
             }
         }
         chains.scratch =
-            vec![Lane::ZERO; problem.groups.iter().map(|g| g.len()).max().unwrap_or(0)];
+            vec![Lane::NONE; problem.groups.iter().map(|g| g.len()).max().unwrap_or(0)];
         chains.settle(problem);
         chains
     }
 
     /// Computes fields and counts from the states. O(n + pairs).
     fn settle(&mut self, problem: &Narrow) {
-        self.field = problem.linear.iter().map(|&value| Lane([value; CHAINS])).collect();
-        self.count = vec![Lane::ZERO; problem.costs.len()];
+        self.field = problem.linear.iter().map(|&value| Lanes([value; CHAINS])).collect();
+        self.count = vec![Lane::NONE; problem.costs.len()];
         for at in 0..problem.variables() {
             let on = on(self.sign[at]);
             spread(problem, self, at, on);
@@ -125,7 +127,7 @@ impl Chains {
 
 #[inline(always)]
 fn on(sign: Lane) -> Lane {
-    Lane(sign.0.map(|sign| (1.0 - sign) / 2.0))
+    Lanes(sign.0.map(|sign| (1.0 - sign) / 2.0))
 }
 
 #[inline(always)]
@@ -173,7 +175,7 @@ fn whole_field(problem: &Narrow, chains: &Chains, at: usize, own: Lane) -> Lane 
 pub(super) fn sweep(
     problem: &Narrow,
     chains: &mut Chains,
-    random: &mut LaneRandom,
+    random: &mut ChainRandom,
     beta: f32,
     time: Option<&Time<'_>>,
 ) {
@@ -184,8 +186,8 @@ pub(super) fn sweep(
         } else {
             whole_field(problem, chains, at, on(sign))
         };
-        let across = time.map_or(Lane::ZERO, |time| time.field(at));
-        let mut cost = Lane::ZERO;
+        let across = time.map_or(Lane::NONE, |time| time.field(at));
+        let mut cost = Lane::NONE;
         let mut possible = false;
         for lane in 0..CHAINS {
             cost.0[lane] = sign.0[lane] * (beta * field.0[lane] + across.0[lane]);
@@ -194,11 +196,12 @@ pub(super) fn sweep(
         if !possible {
             continue;
         }
-        let uniform = random.next();
-        let mut change = Lane::ZERO;
+        let uniform = random.uniform_fine();
+        let mut change = Lane::NONE;
         for lane in 0..CHAINS {
             let uphill = if cost.0[lane] > 0.0 { -cost.0[lane] } else { 0.0 };
-            change.0[lane] = if uniform.0[lane] < exp(uphill) { sign.0[lane] } else { 0.0 };
+            change.0[lane] =
+                if uniform.0[lane] < exp_six_digits(uphill) { sign.0[lane] } else { 0.0 };
         }
         apply(problem, chains, at, change);
         if any(change) {
@@ -227,39 +230,39 @@ fn apply(problem: &Narrow, chains: &mut Chains, at: usize, change: Lane) {
 fn draw_group(
     problem: &Narrow,
     chains: &mut Chains,
-    random: &mut LaneRandom,
+    random: &mut ChainRandom,
     beta: f32,
     time: Option<&Time<'_>>,
     group: std::ops::Range<usize>,
 ) {
     for at in group.clone() {
-        let off = Lane(on(chains.sign[at]).0.map(|on| -on));
+        let off = Lanes(on(chains.sign[at]).0.map(|on| -on));
         let counters = problem.counters_of.of(at).iter();
         counters.for_each(|&counter| add(&mut chains.count[counter as usize], off));
     }
-    let mut least = Lane([f32::INFINITY; CHAINS]);
+    let mut least = Lanes([f32::INFINITY; CHAINS]);
     for (slot, at) in group.clone().enumerate() {
-        let field = whole_field(problem, chains, at, Lane::ZERO);
-        let across = time.map_or(Lane::ZERO, |time| time.field(at));
+        let field = whole_field(problem, chains, at, Lane::NONE);
+        let across = time.map_or(Lane::NONE, |time| time.field(at));
         for lane in 0..CHAINS {
             let cost = beta * field.0[lane] + across.0[lane];
             chains.scratch[slot].0[lane] = cost;
             least.0[lane] = if cost < least.0[lane] { cost } else { least.0[lane] };
         }
     }
-    let mut total = Lane::ZERO;
+    let mut total = Lane::NONE;
     for slot in 0..group.len() {
         for lane in 0..CHAINS {
-            total.0[lane] += exp(least.0[lane] - chains.scratch[slot].0[lane]);
+            total.0[lane] += exp_six_digits(least.0[lane] - chains.scratch[slot].0[lane]);
             chains.scratch[slot].0[lane] = total.0[lane];
         }
     }
-    let uniform = random.next();
-    let mut open = Lane([1.0; CHAINS]);
+    let uniform = random.uniform_fine();
+    let mut open = Lanes([1.0; CHAINS]);
     for (slot, at) in group.clone().enumerate() {
         let last = at + 1 == group.end;
-        let mut chosen = Lane::ZERO;
-        let mut change = Lane::ZERO;
+        let mut chosen = Lane::NONE;
+        let mut change = Lane::NONE;
         let old = on(chains.sign[at]);
         for lane in 0..CHAINS {
             // Rounding may leave a crumb beyond the last member: it belongs to that one.
@@ -280,11 +283,11 @@ fn draw_group(
 pub(super) fn sweep_lines(
     problem: &Narrow,
     slices: &mut [Chains],
-    random: &mut LaneRandom,
+    random: &mut ChainRandom,
     beta: f32,
 ) {
     for at in 0..problem.singles {
-        let mut cost = Lane::ZERO;
+        let mut cost = Lane::NONE;
         for chains in slices.iter() {
             let sign = chains.sign[at];
             let field = whole_field(problem, chains, at, on(sign));
@@ -295,11 +298,11 @@ pub(super) fn sweep_lines(
         if cost.0.iter().all(|&cost| cost >= NEVER) {
             continue;
         }
-        let uniform = random.next();
-        let mut accepted = Lane::ZERO;
+        let uniform = random.uniform_fine();
+        let mut accepted = Lane::NONE;
         for lane in 0..CHAINS {
             let uphill = if cost.0[lane] > 0.0 { -cost.0[lane] } else { 0.0 };
-            accepted.0[lane] = if uniform.0[lane] < exp(uphill) { 1.0 } else { 0.0 };
+            accepted.0[lane] = if uniform.0[lane] < exp_six_digits(uphill) { 1.0 } else { 0.0 };
         }
         if !any(accepted) {
             continue;

@@ -7,7 +7,7 @@
 //! from them, O(8 · (pairs + n²)).
 
 use super::generator;
-use super::options::{Cooling, Shape};
+use super::options::{Cooling, CoolingShape};
 use super::problem::Problem;
 use super::search::{Search, random_state};
 
@@ -44,8 +44,8 @@ impl Cooling {
         let at = |sweep: usize| {
             let t = sweep as f64 / last;
             match self.shape {
-                Shape::Geometric => hot * (cold / hot).powf(t),
-                Shape::Linear => hot + (cold - hot) * t,
+                CoolingShape::Geometric => hot * (cold / hot).powf(t),
+                CoolingShape::Linear => hot + (cold - hot) * t,
             }
         };
         (0..sweeps).map(at).collect()

@@ -6,11 +6,12 @@
 //! larger. More than one set: the neighbours of the best known sets join them until none of those is
 //! better, O(k · n) weighings.
 
+use crate::numeric::is_usable_score;
 use std::collections::HashSet;
 
 use super::problem::Problem;
 use super::search::Search;
-use super::{Options, anneal};
+use super::{AnnealOptions, anneal};
 use crate::Error;
 use crate::infer::{Answers, Block, Evidence, Kernel, LabelSet};
 use crate::model::{Model, Relation};
@@ -31,14 +32,14 @@ pub fn best(
     scores: &[f64],
     evidence: &[Evidence],
     k: usize,
-    options: &Options,
+    options: &AnnealOptions,
     seed: u64,
 ) -> Result<Vec<LabelSet>, Error> {
-    if let Some(at) = scores.iter().position(|score| !(-1e30..=1e30).contains(score)) {
+    if let Some(at) = scores.iter().position(|score| !is_usable_score(*score)) {
         let label = model.names().get(at).cloned().unwrap_or_default();
         return Err(Error::BadScore { row: 0, label });
     }
-    let options = Options { seed, keep: options.keep.max(4 * k), ..options.clone() };
+    let options = AnnealOptions { seed, keep: options.keep.max(4 * k), ..options.clone() };
     let mut penalty = options.penalty.unwrap_or_else(|| penalty(model, scores));
     let mut sets = Sets { model, scores, k, seen: HashSet::new(), best: Vec::new() };
     for _ in 0..ATTEMPTS {
@@ -149,11 +150,11 @@ impl Sets<'_> {
 
 /// The engine `anneal`: best label sets, and no probabilities.
 #[derive(Debug)]
-pub(crate) struct BestSets(Options);
+pub(crate) struct BestSets(AnnealOptions);
 
 impl BestSets {
-    pub(crate) fn new(options: &Options, seed: u64) -> BestSets {
-        BestSets(Options { seed, ..options.clone() })
+    pub(crate) fn new(options: &AnnealOptions, seed: u64) -> BestSets {
+        BestSets(AnnealOptions { seed, ..options.clone() })
     }
 }
 

@@ -10,7 +10,7 @@
 //! it count, so the answer does not depend on the number of threads.
 //!
 //! ```
-//! use phex::anneal::{Options, Problem, anneal};
+//! use phex::anneal::{AnnealOptions, Problem, anneal};
 //! use phex::model::Ising;
 //! // Three spins that all want to differ: one pair has to give in.
 //! let ising = Ising {
@@ -19,7 +19,7 @@
 //!     j: vec![(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0)],
 //!     offset: 0.0,
 //! };
-//! let outcome = anneal(&Problem::from_ising(&ising)?, &Options { keep: 6, ..Options::default() });
+//! let outcome = anneal(&Problem::from_ising(&ising)?, &AnnealOptions { keep: 6, ..AnnealOptions::default() });
 //! assert_eq!(outcome.solutions[0].energy, -1.0);
 //! assert_eq!(ising.energy(&outcome.solutions[0].state), -1.0);
 //! # Ok::<(), phex::Error>(())
@@ -39,6 +39,7 @@ mod search;
 mod simulated;
 mod tabu;
 
+use crate::numeric::GOLDEN;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rand::SeedableRng;
@@ -48,7 +49,7 @@ use rayon::prelude::*;
 pub use builder::Builder;
 pub(crate) use label_sets::BestSets;
 pub use label_sets::best;
-pub use options::{Cooling, Method, Options, Quantum, Shape, Tabu};
+pub use options::{AnnealMethod, AnnealOptions, Cooling, CoolingShape, Quantum, Tabu};
 pub use problem::Problem;
 
 use chains::Narrow;
@@ -70,10 +71,10 @@ pub struct Solution {
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct AnnealOutcome {
     /// The best distinct states, best first. Empty only when stopped before the first restart ended.
     pub solutions: Vec<Solution>,
-    /// How many searches ended: restarts, or populations of sixteen for [`Method::SimulatedTabu`].
+    /// How many searches ended: restarts, or populations of sixteen for [`AnnealMethod::SimulatedTabu`].
     pub restarts: usize,
     /// How many of them ended in the best energy.
     pub reached: usize,
@@ -82,23 +83,23 @@ pub struct Outcome {
 }
 
 /// What one task found: the energy in which each restart ended, and the best distinct states.
-struct Found {
+struct TaskResult {
     ends: Vec<f64>,
     solutions: Vec<Solution>,
 }
 
 /// Minimises a problem.
-pub fn anneal(problem: &Problem, options: &Options) -> Outcome {
-    let plan = Plan::new(problem, options);
+pub fn anneal(problem: &Problem, options: &AnnealOptions) -> AnnealOutcome {
+    let plan = SearchPlan::new(problem, options);
     let stopped = || options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
     let tasks = match options.method {
-        Method::Tabu => options.restarts.max(1),
+        AnnealMethod::Tabu => options.restarts.max(1),
         _ => options.restarts.max(1).div_ceil(CHAINS),
     };
     // The first task that reached the target: later ones do not count.
     let first = AtomicUsize::new(usize::MAX);
     let mut outcome =
-        Outcome { solutions: Vec::new(), restarts: 0, reached: 0, interrupted: false };
+        AnnealOutcome { solutions: Vec::new(), restarts: 0, reached: 0, interrupted: false };
     let mut ends = Vec::new();
     for wave in (0..tasks).step_by(WAVE) {
         let run = |task: usize| {
@@ -112,7 +113,7 @@ pub fn anneal(problem: &Problem, options: &Options) -> Outcome {
             }
             Some(found)
         };
-        let found: Vec<Option<Found>> =
+        let found: Vec<Option<TaskResult>> =
             (wave..(wave + WAVE).min(tasks)).into_par_iter().map(run).collect();
         let last = first.load(Ordering::Relaxed);
         for found in found.into_iter().take(last.saturating_add(1).saturating_sub(wave)).flatten() {
@@ -143,14 +144,14 @@ fn best_first(solutions: &mut Vec<Solution>, keep: usize) {
 
 /// The random numbers of a task: the same for the same seed and task.
 fn generator(seed: u64, task: u64) -> Xoshiro256PlusPlus {
-    let task = task.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let task = task.wrapping_add(1).wrapping_mul(GOLDEN);
     Xoshiro256PlusPlus::seed_from_u64(seed ^ task)
 }
 
 /// What all tasks share.
-struct Plan<'a> {
+struct SearchPlan<'a> {
     problem: &'a Problem,
-    options: &'a Options,
+    options: &'a AnnealOptions,
     narrow: Narrow,
     betas: Vec<f32>,
     path: Option<Path>,
@@ -159,20 +160,20 @@ struct Plan<'a> {
     rounding: f64,
 }
 
-impl<'a> Plan<'a> {
-    fn new(problem: &'a Problem, options: &'a Options) -> Plan<'a> {
+impl<'a> SearchPlan<'a> {
+    fn new(problem: &'a Problem, options: &'a AnnealOptions) -> SearchPlan<'a> {
         let narrow = Narrow::new(problem);
         let rounding = 1e-9 * problem.largest;
         let sweeps = options.sweeps;
         let scaled = |beta: f64| (beta / narrow.scale).clamp(1e-30, f64::from(simulated::FROZEN));
         let (mut betas, mut path) = (Vec::new(), None);
         match options.method {
-            Method::Tabu => {}
-            Method::Simulated | Method::SimulatedTabu => {
+            AnnealMethod::Tabu => {}
+            AnnealMethod::Simulated | AnnealMethod::SimulatedTabu => {
                 let all = options.schedule.betas(problem, sweeps);
                 betas = all.into_iter().map(|beta| scaled(beta) as f32).collect();
             }
-            Method::Quantum => {
+            AnnealMethod::Quantum => {
                 let slices = options.quantum.slices.clamp(2, 1024);
                 let beta = match options.quantum.temperature {
                     Some(temperature) => 1.0 / (temperature * slices as f64),
@@ -184,18 +185,18 @@ impl<'a> Plan<'a> {
             }
         }
         let target = options.target.map_or(f64::NEG_INFINITY, |target| target + rounding);
-        Plan { problem, options, narrow, betas, path, target, rounding }
+        SearchPlan { problem, options, narrow, betas, path, target, rounding }
     }
 
-    fn run(&self, task: usize, abandoned: &dyn Fn() -> bool) -> Found {
+    fn run(&self, task: usize, abandoned: &dyn Fn() -> bool) -> TaskResult {
         let mut random = generator(self.options.seed, task as u64);
-        if self.options.method == Method::Tabu {
+        if self.options.method == AnnealMethod::Tabu {
             let mut search = Search::new(self.problem, &random_state(self.problem, &mut random));
             search.tabu(&self.options.tabu, self.target, &mut random, abandoned);
             return self.found(vec![self.solution(&search)]);
         }
         let mut ends: Vec<Solution> = Vec::with_capacity(CHAINS + 1);
-        if self.options.method == Method::SimulatedTabu {
+        if self.options.method == AnnealMethod::SimulatedTabu {
             // Easy problems need no more than this.
             let mut search = Search::new(self.problem, &random_state(self.problem, &mut random));
             let short = Tabu { kicks: 0, ..self.options.tabu };
@@ -221,7 +222,7 @@ impl<'a> Plan<'a> {
             });
             ends.extend(descended.min_by(|x, y| x.energy.total_cmp(&y.energy)));
         }
-        if self.options.method == Method::SimulatedTabu {
+        if self.options.method == AnnealMethod::SimulatedTabu {
             self.polish(&mut search, &mut ends, &mut random, abandoned);
             // The chains have become one search.
             let mut found = self.found(ends);
@@ -256,9 +257,9 @@ impl<'a> Plan<'a> {
         Solution { energy: self.problem.free_energy(&state), state }
     }
 
-    fn found(&self, mut solutions: Vec<Solution>) -> Found {
+    fn found(&self, mut solutions: Vec<Solution>) -> TaskResult {
         let ends = solutions.iter().map(|solution| solution.energy).collect();
         best_first(&mut solutions, self.options.keep.max(1));
-        Found { ends, solutions }
+        TaskResult { ends, solutions }
     }
 }

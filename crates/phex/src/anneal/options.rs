@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::infer::in_range;
+use crate::{Error, Named};
+
 /// How to look for the lowest energy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Method {
+pub enum AnnealMethod {
     /// Simulated annealing, then a descent to a local minimum.
     Simulated,
     /// Simulated quantum annealing, then a descent.
@@ -17,9 +20,19 @@ pub enum Method {
     SimulatedTabu,
 }
 
+impl Named for AnnealMethod {
+    const WHAT: &'static str = "annealer";
+    const CHOICES: &'static [(&'static str, AnnealMethod)] = &[
+        ("simulated-tabu", AnnealMethod::SimulatedTabu),
+        ("simulated", AnnealMethod::Simulated),
+        ("quantum", AnnealMethod::Quantum),
+        ("tabu", AnnealMethod::Tabu),
+    ];
+}
+
 /// How the inverse temperature grows from the hottest to the coldest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shape {
+pub enum CoolingShape {
     /// By a constant factor.
     #[default]
     Geometric,
@@ -27,11 +40,17 @@ pub enum Shape {
     Linear,
 }
 
+impl Named for CoolingShape {
+    const WHAT: &'static str = "shape of cooling";
+    const CHOICES: &'static [(&'static str, CoolingShape)] =
+        &[("geometric", CoolingShape::Geometric), ("linear", CoolingShape::Linear)];
+}
+
 /// The temperatures of simulated annealing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cooling {
     /// How β grows.
-    pub shape: Shape,
+    pub shape: CoolingShape,
     /// The hottest and the coldest β; from the problem when not given.
     pub beta: Option<(f64, f64)>,
 }
@@ -72,9 +91,9 @@ impl Default for Tabu {
 
 /// All settings. The answer depends on them and on nothing else, unless `stop` is raised.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct AnnealOptions {
     /// How to search.
-    pub method: Method,
+    pub method: AnnealMethod,
     /// Independent searches; the annealers round them up to a multiple of 16.
     pub restarts: usize,
     /// Sweeps over all variables a restart.
@@ -85,7 +104,7 @@ pub struct Options {
     pub quantum: Quantum,
     /// Tabu search.
     pub tabu: Tabu,
-    /// How many mixtures of the ends of sixteen chains [`Method::SimulatedTabu`] tries at most.
+    /// How many mixtures of the ends of sixteen chains [`AnnealMethod::SimulatedTabu`] tries at most.
     pub children: usize,
     /// How many of the best distinct states to return.
     pub keep: usize,
@@ -99,10 +118,10 @@ pub struct Options {
     pub stop: Option<Arc<AtomicBool>>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            method: Method::default(),
+impl Default for AnnealOptions {
+    fn default() -> AnnealOptions {
+        AnnealOptions {
+            method: AnnealMethod::default(),
             restarts: 64,
             sweeps: 100,
             schedule: Cooling::default(),
@@ -115,5 +134,25 @@ impl Default for Options {
             penalty: None,
             stop: None,
         }
+    }
+}
+
+impl AnnealOptions {
+    /// Whether every option is in its range.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], which names the option.
+    pub fn check(&self) -> Result<(), Error> {
+        let many = |x: f64| (1.0..=1e8).contains(&x);
+        in_range("restarts", self.restarts as f64, "1 to 100,000,000", many)?;
+        in_range("anneal_sweeps", self.sweeps as f64, "1 to 100,000,000", many)?;
+        let slices = self.quantum.slices as f64;
+        in_range("slices", slices, "2 to 1024", |x| (2.0..=1024.0).contains(&x))?;
+        let Some((hot, cold)) = self.schedule.beta else { return Ok(()) };
+        for beta in [hot, cold] {
+            in_range("beta", beta, "two numbers above 0", |x| x > 0.0 && x < f64::INFINITY)?;
+        }
+        let order = "given with the hottest first: β is the inverse of the temperature, and grows";
+        in_range("beta", hot, order, |hot| hot <= cold)
     }
 }

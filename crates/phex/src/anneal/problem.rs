@@ -8,6 +8,7 @@
 //! Single variables come first, then the members of one group after another, so that searches run over
 //! whole slices. Memory O(n + pairs), and n² for dense problems.
 
+use crate::lists::Lists;
 use std::ops::Range;
 
 /// Labels that share one cost for each pair that is on.
@@ -17,40 +18,13 @@ pub(super) struct Counter {
     pub(super) members: Vec<u32>,
 }
 
-/// Lists of one kind a variable, one after another.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Lists<T> {
-    start: Vec<usize>,
-    items: Vec<T>,
-}
-
-impl<T: Copy> Lists<T> {
-    pub(super) fn new(lists: Vec<Vec<T>>) -> Lists<T> {
-        let mut start = vec![0];
-        start.extend(lists.iter().scan(0, |end, list| {
-            *end += list.len();
-            Some(*end)
-        }));
-        Lists { start, items: lists.concat() }
-    }
-
-    #[inline(always)]
-    pub(super) fn of(&self, at: usize) -> &[T] {
-        &self.items[self.start[at]..self.start[at + 1]]
-    }
-
-    pub(super) fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Lists<U> {
-        Lists { start: self.start.clone(), items: self.items.iter().map(|&item| f(item)).collect() }
-    }
-}
-
 /// A quadratic form with one-of groups and counters, ready to search.
 ///
 /// ```
-/// use phex::anneal::{Builder, Options, anneal};
+/// use phex::anneal::{Builder, AnnealOptions, anneal};
 /// let mut builder = Builder::new(3);
 /// builder.linear(0, -2.0).linear(1, -3.0).pair(0, 1, 4.0).pair(1, 2, -1.0);
-/// let outcome = anneal(&builder.build()?, &Options::default());
+/// let outcome = anneal(&builder.build()?, &AnnealOptions::default());
 /// assert_eq!(outcome.solutions[0].energy, -4.0);
 /// assert_eq!(outcome.solutions[0].state, [false, true, true]);
 /// # Ok::<(), phex::Error>(())
@@ -92,10 +66,10 @@ impl Problem {
             groups: Vec::new(),
             constant,
             linear,
-            rows: Lists::new(rows),
+            rows: Lists::new(&rows),
             dense: Some(table),
             counters: Vec::new(),
-            counters_of: Lists::new(vec![Vec::new(); n]),
+            counters_of: Lists::new(&vec![Vec::new(); n]),
             largest,
         }
     }

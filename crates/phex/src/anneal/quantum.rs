@@ -11,7 +11,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::chains::{Chains, Narrow, Time, sweep, sweep_lines};
-use super::lanes::{CHAINS, Lane, LaneRandom};
+use super::lanes::{CHAINS, Lane, chain_random};
 use super::simulated::FROZEN;
 
 /// The path of the field.
@@ -45,7 +45,7 @@ pub(super) fn quantum(
     abandoned: &dyn Fn() -> bool,
 ) -> Vec<Vec<Vec<bool>>> {
     let mut slices: Vec<Chains> = (0..path.slices).map(|_| Chains::new(problem, random)).collect();
-    let mut uniform = LaneRandom::new(random);
+    let mut uniform = chain_random(random);
     for (at, &coupling) in path.couplings.iter().enumerate() {
         for slice in 0..slices.len() {
             let mut chains = std::mem::take(&mut slices[slice]);

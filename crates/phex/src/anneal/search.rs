@@ -36,7 +36,7 @@ pub(super) struct Search<'p> {
 
 /// The best move found: a variable, the group it belongs to, and the change of energy.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Move {
+pub(super) struct Flip {
     pub(super) at: usize,
     pub(super) group: Option<usize>,
     pub(super) delta: f64,
@@ -188,7 +188,7 @@ impl<'p> Search<'p> {
         }
     }
 
-    pub(super) fn make(&mut self, taken: Move) {
+    pub(super) fn make(&mut self, taken: Flip) {
         if let Some(group) = taken.group {
             let from = std::mem::replace(&mut self.current[group], taken.at);
             self.flip(from);
@@ -197,11 +197,11 @@ impl<'p> Search<'p> {
     }
 
     /// The best move that is free at step `now`, or whose change is below `aspired`.
-    pub(super) fn best_move(&self, now: f64, aspired: f64) -> Option<Move> {
+    pub(super) fn best_move(&self, now: f64, aspired: f64) -> Option<Flip> {
         let singles = self.problem.singles;
         let (delta, at) = lowest(&self.delta[..singles], &self.until[..singles], now, aspired);
-        let mut best = (delta < f64::INFINITY).then_some(Move { at, group: None, delta });
-        let lowest_so_far = |best: &Option<Move>| best.map_or(f64::INFINITY, |best| best.delta);
+        let mut best = (delta < f64::INFINITY).then_some(Flip { at, group: None, delta });
+        let lowest_so_far = |best: &Option<Flip>| best.map_or(f64::INFINITY, |best| best.delta);
         for (group, range) in self.problem.groups.iter().enumerate() {
             let from = self.current[group];
             if self.overlaps[group] {
@@ -209,7 +209,7 @@ impl<'p> Search<'p> {
                     let delta = self.switch_change(group, at);
                     let allowed = self.until[at] <= now || delta < aspired;
                     if allowed && delta < lowest_so_far(&best) {
-                        best = Some(Move { at, group: Some(group), delta });
+                        best = Some(Flip { at, group: Some(group), delta });
                     }
                 }
                 continue;
@@ -219,7 +219,7 @@ impl<'p> Search<'p> {
                 let (start, until) = (part.start, &self.until[part.clone()]);
                 let (delta, at) = lowest(&self.delta[part], until, now, aspired - base);
                 if delta + base < lowest_so_far(&best) {
-                    best = Some(Move { at: start + at, group: Some(group), delta: delta + base });
+                    best = Some(Flip { at: start + at, group: Some(group), delta: delta + base });
                 }
             }
         }

@@ -6,7 +6,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::chains::{Chains, Narrow, sweep};
-use super::lanes::{CHAINS, LaneRandom};
+use super::lanes::{CHAINS, chain_random};
 
 /// β beyond any energy: only moves downhill. Far below the largest single number, so that its
 /// products stay finite.
@@ -20,7 +20,7 @@ pub(super) fn simulated(
     abandoned: &dyn Fn() -> bool,
 ) -> Vec<Vec<bool>> {
     let mut chains = Chains::new(problem, random);
-    let mut uniform = LaneRandom::new(random);
+    let mut uniform = chain_random(random);
     for (at, &beta) in betas.iter().enumerate() {
         sweep(problem, &mut chains, &mut uniform, beta, None);
         if at % 16 == 15 && abandoned() {

@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::options::Tabu;
-use super::search::{Move, Search};
+use super::search::{Flip, Search};
 
 impl Search<'_> {
     /// Tabu search from here; ends in the best state found. Stops early at `target`, or when
@@ -62,7 +62,7 @@ impl Search<'_> {
     }
 
     /// Forbids to undo a move for about `tenure` steps; in a small group for fewer.
-    fn mark(&mut self, next: Move, step: u64, tenure: usize, random: &mut Xoshiro256PlusPlus) {
+    fn mark(&mut self, next: Flip, step: u64, tenure: usize, random: &mut Xoshiro256PlusPlus) {
         let (at, tenure) = match next.group {
             Some(group) => {
                 let size = self.problem.groups[group].len();
@@ -85,7 +85,7 @@ impl Search<'_> {
         for (group, range) in self.problem.groups.iter().enumerate() {
             let to = random.random_range(range.clone());
             if random.random_bool(share) && to != self.current[group] {
-                self.make(Move { at: to, group: Some(group), delta: 0.0 });
+                self.make(Flip { at: to, group: Some(group), delta: 0.0 });
             }
         }
     }

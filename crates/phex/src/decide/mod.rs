@@ -100,7 +100,7 @@ pub fn decide<T: Scalar>(
     let labels = graph.len();
     let rows = rows_of("the marginals", labels, marginals.len())?;
     let mut decisions = Decisions::unanswered_rows(labels, rows);
-    let rule = Rule::new(decision, graph)?;
+    let rule = CheckedRule::new(decision, graph)?;
     for (row, marginals) in marginals.chunks_exact(labels.max(1)).enumerate() {
         if !marginals.iter().all(|p| p.is_finite()) {
             continue;
@@ -108,7 +108,7 @@ pub fn decide<T: Scalar>(
         let chosen = rule.choose(marginals, graph.topology());
         let on = decisions.answer(row, chosen);
         match (&rule, chosen) {
-            (Rule::Threshold(at), _) => {
+            (CheckedRule::Threshold(at), _) => {
                 let at = T::from_f64(*at);
                 on.iter_mut().zip(marginals).for_each(|(on, p)| *on = *p >= at);
             }
@@ -165,23 +165,25 @@ pub fn decide_scores(
 }
 
 /// A decision with its labels looked up and its numbers checked.
-enum Rule {
+enum CheckedRule {
     Threshold(f64),
     Best(Vec<LabelId>),
     /// The labels from the deepest up, and the confidence.
     BackOff(Vec<LabelId>, f64),
 }
 
-impl Rule {
-    fn new(decision: &Decision, graph: &RelationGraph) -> Result<Rule, Error> {
+impl CheckedRule {
+    fn new(decision: &Decision, graph: &RelationGraph) -> Result<CheckedRule, Error> {
         match decision {
-            Decision::Threshold { at } => Ok(Rule::Threshold(probability("the threshold", *at)?)),
-            Decision::Best { among } => Ok(Rule::Best(among.resolve(graph)?)),
+            Decision::Threshold { at } => {
+                Ok(CheckedRule::Threshold(probability("the threshold", *at)?))
+            }
+            Decision::Best { among } => Ok(CheckedRule::Best(among.resolve(graph)?)),
             Decision::BackOff { confidence } => {
                 let confidence = probability("the confidence of back-off", *confidence)?;
                 let mut labels: Vec<LabelId> = graph.ids().collect();
                 labels.sort_by_key(|&id| std::cmp::Reverse(graph.topology().depth(id)));
-                Ok(Rule::BackOff(labels, confidence))
+                Ok(CheckedRule::BackOff(labels, confidence))
             }
             Decision::Consistent => Err(Error::NeedsEngine),
         }
@@ -195,9 +197,9 @@ impl Rule {
             _ => Some(id),
         };
         match self {
-            Rule::Threshold(_) => None,
-            Rule::Best(classes) => classes.iter().copied().fold(None, first_best),
-            Rule::BackOff(labels, confidence) => {
+            CheckedRule::Threshold(_) => None,
+            CheckedRule::Best(classes) => classes.iter().copied().fold(None, first_best),
+            CheckedRule::BackOff(labels, confidence) => {
                 let confidence = T::from_f64(*confidence);
                 let deepest = labels.iter().position(|&id| p(id) >= confidence)?;
                 let depth = topology.depth(labels[deepest]);

@@ -128,20 +128,20 @@ impl std::str::FromStr for Strength {
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Strength")]
-enum Written {
-    Word(Word),
-    Unit(Unit),
+enum StrengthText {
+    HardWord(HardWord),
+    StrengthUnit(StrengthUnit),
 }
 
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Word {
+enum HardWord {
     Hard,
 }
 
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Unit {
+enum StrengthUnit {
     Q(f64),
     U(f64),
     W(f64),
@@ -151,11 +151,11 @@ impl Serialize for Strength {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // JSON has no infinity: an infinite cost is written as the word.
         match *self {
-            Strength::Hard => Written::Word(Word::Hard),
-            Strength::Q(q) => Written::Unit(Unit::Q(q)),
-            infinite if infinite.is_hard() => Written::Word(Word::Hard),
-            Strength::U(u) => Written::Unit(Unit::U(u)),
-            Strength::W(w) => Written::Unit(Unit::W(w)),
+            Strength::Hard => StrengthText::HardWord(HardWord::Hard),
+            Strength::Q(q) => StrengthText::StrengthUnit(StrengthUnit::Q(q)),
+            infinite if infinite.is_hard() => StrengthText::HardWord(HardWord::Hard),
+            Strength::U(u) => StrengthText::StrengthUnit(StrengthUnit::U(u)),
+            Strength::W(w) => StrengthText::StrengthUnit(StrengthUnit::W(w)),
         }
         .serialize(serializer)
     }
@@ -163,16 +163,16 @@ impl Serialize for Strength {
 
 impl<'de> Deserialize<'de> for Strength {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Strength, D::Error> {
-        let written = Written::deserialize(deserializer).map_err(|_| {
+        let written = StrengthText::deserialize(deserializer).map_err(|_| {
             serde::de::Error::custom(
                 "a strength is \"hard\" or a table with one number: { q = 0.1 }, { u = 0.5 } or { w = 2 }",
             )
         })?;
         Ok(match written {
-            Written::Word(Word::Hard) => Strength::Hard,
-            Written::Unit(Unit::Q(q)) => Strength::Q(q),
-            Written::Unit(Unit::U(u)) => Strength::U(u),
-            Written::Unit(Unit::W(w)) => Strength::W(w),
+            StrengthText::HardWord(HardWord::Hard) => Strength::Hard,
+            StrengthText::StrengthUnit(StrengthUnit::Q(q)) => Strength::Q(q),
+            StrengthText::StrengthUnit(StrengthUnit::U(u)) => Strength::U(u),
+            StrengthText::StrengthUnit(StrengthUnit::W(w)) => Strength::W(w),
         })
     }
 }
@@ -183,7 +183,7 @@ impl schemars::JsonSchema for Strength {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Written::json_schema(generator)
+        StrengthText::json_schema(generator)
     }
 }
 

@@ -4,49 +4,18 @@
 //! Memory is O(n + e). A question `is_ancestor(a, b)` costs O(1) where the labels above `b` form a
 //! tree, else a walk of the labels above `b` that stops at the depth of `a`.
 
+use crate::lists::Lists;
 use fixedbitset::FixedBitSet;
 
 use super::LabelId;
 
-/// Compressed rows of neighbours.
-#[derive(Debug, Clone, Default)]
-struct Rows {
-    start: Vec<u32>,
-    item: Vec<LabelId>,
-}
-
-impl Rows {
-    /// Items keep the order in which the pairs come.
-    fn new(n: usize, pairs: impl Iterator<Item = (LabelId, LabelId)> + Clone) -> Rows {
-        let mut start = vec![0u32; n + 1];
-        for (row, _) in pairs.clone() {
-            start[row.index() + 1] += 1;
-        }
-        for row in 0..n {
-            start[row + 1] += start[row];
-        }
-        let mut next = start.clone();
-        let mut item = vec![LabelId(0); start[n] as usize];
-        for (row, value) in pairs {
-            let at = &mut next[row.index()];
-            item[*at as usize] = value;
-            *at += 1;
-        }
-        Rows { start, item }
-    }
-
-    fn row(&self, id: LabelId) -> &[LabelId] {
-        &self.item[self.start[id.index()] as usize..self.start[id.index() + 1] as usize]
-    }
-}
-
 /// Parents, children and order of an acyclic hierarchy.
 #[derive(Debug, Clone, Default)]
 pub struct Topology {
-    parents: Rows,
-    /// The edge of each entry of `parents`, by its index in the list it was made of.
-    parent_edges: Vec<u32>,
-    children: Rows,
+    parents: Lists<LabelId>,
+    /// The edge of each entry of `parents`, by its index in the list that the topology was made of.
+    parent_edges: Lists<u32>,
+    children: Lists<LabelId>,
     /// Parents before children.
     order: Vec<LabelId>,
     /// The longest path from a root.
@@ -64,14 +33,13 @@ impl Topology {
         n: usize,
         edges: impl Iterator<Item = (LabelId, LabelId)> + Clone,
     ) -> Topology {
-        let children = Rows::new(n, edges.clone());
-        let parents = Rows::new(n, edges.clone().map(|(parent, child)| (child, parent)));
-        let numbered = edges.enumerate().map(|(edge, (_, child))| (child, LabelId::from(edge)));
-        let numbered: Vec<(LabelId, LabelId)> = numbered.collect();
-        let parent_edges = Rows::new(n, numbered.iter().copied()).item;
-        let parent_edges = parent_edges.into_iter().map(|edge| edge.0).collect();
-        let mut missing: Vec<u32> =
-            (0..n).map(|label| parents.row(LabelId::from(label)).len() as u32).collect();
+        let children =
+            Lists::by_key(n, edges.clone().map(|(parent, child)| (parent.index(), child)));
+        let parents =
+            Lists::by_key(n, edges.clone().map(|(parent, child)| (child.index(), parent)));
+        let numbered = (0u32..).zip(edges.clone()).map(|(edge, (_, child))| (child.index(), edge));
+        let parent_edges = Lists::by_key(n, numbered);
+        let mut missing: Vec<u32> = (0..n).map(|label| parents.of(label).len() as u32).collect();
         let mut order: Vec<LabelId> =
             (0..n).filter(|&label| missing[label] == 0).map(LabelId::from).collect();
         let mut depth = vec![0u32; n];
@@ -80,10 +48,10 @@ impl Topology {
         while at < order.len() {
             let label = order[at];
             at += 1;
-            if parents.row(label).len() > 1 {
+            if parents.of(label.index()).len() > 1 {
                 branches_above.insert(label.index());
             }
-            for &child in children.row(label) {
+            for &child in children.of(label.index()) {
                 depth[child.index()] = depth[child.index()].max(depth[label.index()] + 1);
                 if branches_above.contains(label.index()) {
                     branches_above.insert(child.index());
@@ -155,18 +123,18 @@ impl Topology {
 
     /// The direct parents of a label.
     pub fn parents(&self, id: LabelId) -> &[LabelId] {
-        self.parents.row(id)
+        self.parents.of(id.index())
     }
 
     /// The direct children of a label.
     pub fn children(&self, id: LabelId) -> &[LabelId] {
-        self.children.row(id)
+        self.children.of(id.index())
     }
 
     /// The index of an edge in the list that the topology was made of.
     pub fn edge(&self, parent: LabelId, child: LabelId) -> Option<usize> {
         let at = self.parents(child).iter().position(|&id| id == parent)?;
-        Some(self.parent_edges[self.parents.start[child.index()] as usize + at] as usize)
+        Some(self.parent_edges.of(child.index())[at] as usize)
     }
 
     /// All labels, parents before children.

@@ -6,9 +6,13 @@
 use crate::graph::LabelId;
 pub use crate::infer::approximate::forest_bp::Residual;
 use crate::infer::approximate::network::Implied;
-pub use crate::infer::approximate::network::{Cardinality, Link, Network, PairFactor, Part, Table};
-pub use crate::infer::exact::family::layers::Move;
-pub use crate::infer::exact::family::plan::{Kind, Node, Plan, Step, Unit};
+pub use crate::infer::approximate::network::{
+    Cardinality, GroupPart, Link, Network, PairFactor, TableFactor,
+};
+pub use crate::infer::exact::family::layers::LayerMove;
+pub use crate::infer::exact::family::plan::{
+    ForestNode, ForestProgram, JoinStep, SiblingUnit, StepKind,
+};
 use crate::infer::{Block, Number};
 
 /// What an engine was compiled to.
@@ -32,7 +36,7 @@ pub enum Compiled<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Forest<'a> {
     /// The recursion as flat arrays.
-    pub plan: &'a Plan,
+    pub plan: &'a ForestProgram,
     /// A fixed addition to each score.
     pub bias: &'a [f64],
     /// One-of groups whose scores are shifted by their log-sum-exp.

@@ -1,5 +1,7 @@
 //! The engine: a model compiled by one method, run on blocks of rows.
 
+use crate::numeric::GOLDEN;
+use crate::numeric::is_usable_score;
 use std::sync::{Arc, OnceLock};
 
 use rand::{RngExt, SeedableRng};
@@ -51,9 +53,10 @@ impl Engine {
     /// Compiles a model.
     ///
     /// # Errors
-    /// [`Error::Unfit`] when the method does not take the model within the budget, or no exact
+    /// [`Error::OutOfRange`] when an option is; [`Error::Unfit`] when the method does not take the model within the budget, or no exact
     /// method does; it names the reason for each.
     pub fn compile(model: impl Into<Arc<Model>>, options: &Options) -> Result<Engine, Error> {
+        options.check()?;
         let model = model.into();
         let (kernel, plan) = plan::choose(&model, options)?;
         let (kernel, plan) = (Arc::from(kernel), Arc::new(plan));
@@ -300,9 +303,8 @@ impl Engine {
         self.columns(block.labels())?;
         self.finite(block, row)?;
         self.exact()?;
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(
-            seed ^ (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-        );
+        let mut random =
+            Xoshiro256PlusPlus::seed_from_u64(seed ^ (row as u64).wrapping_mul(GOLDEN));
         let mut uniform = move || random.random::<f64>();
         self.kernel.sample(&self.model, block, row, count, &mut uniform)
     }
@@ -319,16 +321,11 @@ impl Engine {
     }
 
     fn finite(&self, block: &Block<'_, f64>, row: usize) -> Result<(), Error> {
-        match block.row(row).iter().position(|&score| !is_usable(score)) {
+        match block.row(row).iter().position(|&score| !is_usable_score(score)) {
             None => Ok(()),
             Some(at) => Err(Error::BadScore { row, label: self.model.names()[at].clone() }),
         }
     }
-}
-
-/// Scores beyond ±1e30 could overflow when they are added, in singles too.
-fn is_usable<T: Number>(score: T) -> bool {
-    (-1e30..=1e30).contains(&score.to_f64())
 }
 
 /// The parts of a buffer for each chunk of rows, or as many times nothing.
@@ -344,7 +341,7 @@ fn chunks_of<T>(all: &mut Option<Vec<T>>, width: usize, chunks: usize) -> Vec<Op
 fn block_status<T: Number>(block: &Block<'_, T>) -> Vec<RowStatus> {
     let bad = |row: usize| {
         let scores = block.row(row).iter();
-        scores.enumerate().find(|(_, score)| !is_usable(**score)).map(|(at, _)| at)
+        scores.enumerate().find(|(_, score)| !is_usable_score(**score)).map(|(at, _)| at)
     };
     (0..block.rows())
         .map(|row| bad(row).map_or(RowStatus::Answered, |label| RowStatus::BadScore { label }))

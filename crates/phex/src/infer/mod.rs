@@ -26,6 +26,7 @@ pub use backend::{Accelerator, Backend};
 pub use engine::Engine;
 pub use evidence::Evidence;
 pub(crate) use kernel::{Kernel, Size, forward_to_own};
+pub(crate) use options::in_range;
 pub use options::{GroupForm, MessageOptions, MessageOrder, Method, Options, SamplingOptions};
 pub use plan::{Plan, Refusal};
 pub use posterior::{Diagnosis, Posterior, RowStatus, Trust, Want};

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Budget;
-use super::registry::{Answer, ENGINES};
+use super::registry::{AnswerKind, ENGINES};
+use crate::{Error, Named};
 
 /// A way of inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -51,12 +52,12 @@ impl Method {
 
     /// The exact engines, in the order in which `auto` tries them.
     pub fn exact() -> impl Iterator<Item = Method> {
-        Method::with(Answer::Exact)
+        Method::with(AnswerKind::Exact)
     }
 
     /// The approximate engines for marginals.
     pub fn approximate() -> impl Iterator<Item = Method> {
-        Method::with(Answer::Approximate)
+        Method::with(AnswerKind::Approximate)
     }
 
     /// Every method.
@@ -64,7 +65,7 @@ impl Method {
         [Method::Auto, Method::Exact].into_iter().chain(ENGINES.iter().map(|entry| entry.method))
     }
 
-    fn with(answer: Answer) -> impl Iterator<Item = Method> {
+    fn with(answer: AnswerKind) -> impl Iterator<Item = Method> {
         ENGINES.iter().filter(move |entry| entry.answer == answer).map(|entry| entry.method)
     }
 
@@ -85,15 +86,16 @@ impl fmt::Display for Method {
 }
 
 impl std::str::FromStr for Method {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Method, String> {
+    fn from_str(text: &str) -> Result<Method, Error> {
         if text == Method::FORMER_FOREST_BP {
             return Ok(Method::ForestBp);
         }
-        Method::all().find(|method| method.name() == text).ok_or_else(|| {
-            let names: Vec<&str> = Method::all().map(Method::name).collect();
-            format!("`{text}` is not a method: {}", names.join(", "))
+        Method::all().find(|method| method.name() == text).ok_or_else(|| Error::UnknownChoice {
+            what: "method",
+            name: text.to_owned(),
+            choices: Method::all().map(Method::name).collect::<Vec<_>>().join(", "),
         })
     }
 }
@@ -115,7 +117,49 @@ pub struct Options {
     /// For `gibbs`, and for the check of `forest-bp`.
     pub sampling: SamplingOptions,
     /// For `anneal`; its seed and number of sets are those asked for.
-    pub anneal: crate::anneal::Options,
+    pub anneal: crate::anneal::AnnealOptions,
+}
+
+impl Options {
+    /// Whether every option is in its range. [`Engine::compile`](super::Engine::compile) checks this;
+    /// adapters may check earlier.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], which names the option.
+    pub fn check(&self) -> Result<(), Error> {
+        let (messages, sampling) = (&self.messages, &self.sampling);
+        in_range("operations", self.budget.operations, ABOVE_0, |x| x > 0.0)?;
+        in_range("memory", self.budget.bytes, ABOVE_0, |x| x > 0.0)?;
+        in_range("iterations", messages.iterations, "1 to 1,000,000", |x| {
+            (1.0..=1e6).contains(&x)
+        })?;
+        in_range("tolerance", messages.tolerance, "0 or more", |x| (0.0..f64::MAX).contains(&x))?;
+        in_range("damping", messages.damping, "0 or more and below 1", |x| {
+            (0.0..1.0).contains(&x)
+        })?;
+        in_range("chains", sampling.chains, "1 to 1,000,000", |x| (1.0..=1e6).contains(&x))?;
+        in_range("burn_in", sampling.burn_in, "0 to 1,000,000,000", |x| x <= 1e9)?;
+        in_range("sweeps", sampling.sweeps, "1 to 1,000,000,000", |x| (1.0..=1e9).contains(&x))?;
+        in_range("temperatures", sampling.temperatures, "1 to 1,000", |x| {
+            (1.0..=1e3).contains(&x)
+        })?;
+        in_range("hottest", sampling.hottest, "between 0 and 1", |x| x > 0.0 && x < 1.0)?;
+        in_range("check", sampling.check, "0 to 1,000,000", |x| x <= 1e6)?;
+        self.anneal.check()
+    }
+}
+
+const ABOVE_0: &str = "a number above 0";
+
+/// An error that names the option, unless its value is in range.
+pub(crate) fn in_range(
+    option: &'static str,
+    value: impl Into<f64>,
+    range: &'static str,
+    holds: impl Fn(f64) -> bool,
+) -> Result<(), Error> {
+    let value = value.into();
+    if holds(value) { Ok(()) } else { Err(Error::OutOfRange { option, value, range }) }
 }
 
 /// In which order messages are sent.
@@ -129,6 +173,12 @@ pub enum MessageOrder {
     Flooding,
 }
 
+impl Named for MessageOrder {
+    const WHAT: &'static str = "schedule";
+    const CHOICES: &'static [(&'static str, MessageOrder)] =
+        &[("in-place", MessageOrder::InPlace), ("flooding", MessageOrder::Flooding)];
+}
+
 /// How exclusion groups enter message passing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -138,6 +188,12 @@ pub enum GroupForm {
     Cardinality,
     /// An edge for each pair: the paper's.
     Pairs,
+}
+
+impl Named for GroupForm {
+    const WHAT: &'static str = "form of exclusion groups";
+    const CHOICES: &'static [(&'static str, GroupForm)] =
+        &[("cardinality", GroupForm::Cardinality), ("pairs", GroupForm::Pairs)];
 }
 
 /// How engines that iterate go on and stop.

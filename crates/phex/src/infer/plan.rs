@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::exact::states::States;
 use super::kernel::{Kernel, Size};
-use super::registry::Answer;
+use super::registry::AnswerKind;
 use super::{Budget, Method, Options};
 use crate::Error;
 use crate::model::Model;
@@ -130,8 +130,8 @@ fn describe(method: Method, kernel: &dyn Kernel, why: String, refused: Vec<Refus
     let answer = method.entry().map(|entry| entry.answer);
     Plan {
         method,
-        exact: answer == Some(Answer::Exact) && !kernel.is_capped(),
-        approximate: answer != Some(Answer::Exact),
+        exact: answer == Some(AnswerKind::Exact) && !kernel.is_capped(),
+        approximate: answer != Some(AnswerKind::Exact),
         why,
         operations: kernel.operations(),
         bytes: kernel.bytes(),

@@ -19,7 +19,7 @@ use crate::model::Model;
 
 /// What an engine's answers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum AnswerKind {
     /// Exact, or certified where a cap leaves something out.
     Exact,
     /// Approximate: each row has a diagnosis.
@@ -35,7 +35,7 @@ pub(crate) struct EngineEntry {
     pub(crate) method: Method,
     /// The name on the command line and in results.
     pub(crate) name: &'static str,
-    pub(crate) answer: Answer,
+    pub(crate) answer: AnswerKind,
     /// Why `auto` chose it, as the plan says it.
     pub(crate) why: &'static str,
     pub(crate) compile: Compile,
@@ -44,7 +44,7 @@ pub(crate) struct EngineEntry {
 const fn entry(
     method: Method,
     name: &'static str,
-    answer: Answer,
+    answer: AnswerKind,
     why: &'static str,
     compile: Compile,
 ) -> EngineEntry {
@@ -60,83 +60,87 @@ pub(crate) static ENGINES: [EngineEntry; 13] = [
     entry(
         Method::Star,
         "star",
-        Answer::Exact,
+        AnswerKind::Exact,
         "one one-of group of classes, with attributes that are independent given the class",
         |model, _| boxed(Star::compile(model)),
     ),
     entry(
         Method::Count,
         "count",
-        Answer::Exact,
+        AnswerKind::Exact,
         "a forest with dense semantics",
         |model, options| boxed(Count::compile(model, options.cap, &options.budget)),
     ),
     entry(
         Method::Family,
         "family",
-        Answer::Exact,
+        AnswerKind::Exact,
         "a forest whose exclusions are between siblings",
         |model, options| boxed(Family::compile(model, options.cap, &options.budget)),
     ),
     entry(
         Method::States,
         "states",
-        Answer::Exact,
+        AnswerKind::Exact,
         "a hard model with few legal states",
         |model, options| boxed(States::compile(model, &options.budget)),
     ),
     entry(
         Method::Junction,
         "junction",
-        Answer::Exact,
+        AnswerKind::Exact,
         "no special shape, but narrow enough for a junction tree",
         |model, options| boxed(Junction::compile(model, &options.budget, ORDERS, options.seed)),
     ),
     entry(
         Method::Brute,
         "brute",
-        Answer::Exact,
+        AnswerKind::Exact,
         "a small model that no other engine can handle",
         |model, _| boxed(Brute::compile(model)),
     ),
     entry(
         Method::ForestBp,
         "forest-bp",
-        Answer::Approximate,
+        AnswerKind::Approximate,
         "no exact engine fits the budget",
         |model, options| boxed(ForestBp::compile(model, options)),
     ),
     entry(
         Method::Lbp,
         "lbp",
-        Answer::Approximate,
+        AnswerKind::Approximate,
         "no exact engine fits the budget, nor does forest-bp",
         |model, options| boxed(Lbp::compile(model, options)),
     ),
-    entry(Method::Gibbs, "gibbs", Answer::Approximate, "it samples", |model, options| {
+    entry(Method::Gibbs, "gibbs", AnswerKind::Approximate, "it samples", |model, options| {
         boxed(Gibbs::compile(model, options))
     }),
     entry(
         Method::MeanField,
         "mean-field",
-        Answer::Approximate,
+        AnswerKind::Approximate,
         "a lower bound on log Z",
         |model, options| boxed(MeanField::compile(model, options)),
     ),
-    entry(Method::Trw, "trw", Answer::Approximate, "an upper bound on log Z", |model, options| {
-        boxed(Trw::compile(model, options))
-    }),
+    entry(
+        Method::Trw,
+        "trw",
+        AnswerKind::Approximate,
+        "an upper bound on log Z",
+        |model, options| boxed(Trw::compile(model, options)),
+    ),
     entry(
         Method::Forests,
         "forests",
-        Answer::Approximate,
+        AnswerKind::Approximate,
         "a mixture of forests, whose log Z is convex in the scores",
         |model, options| boxed(Forests::compile(model, options)),
     ),
     entry(
         Method::Anneal,
         "anneal",
-        Answer::BestSets,
+        AnswerKind::BestSets,
         "it looks for the best label sets",
         |_, options| boxed(Ok(BestSets::new(&options.anneal, options.seed))),
     ),

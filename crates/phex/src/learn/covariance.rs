@@ -71,7 +71,7 @@ pub fn covariance_product<T: Number>(
             .iter()
             .map(|&row| vector(row).iter().map(|entry| entry.to_f64()).collect())
             .collect();
-        let moves = rows.iter().zip(&slopes).map(|(&row, slope)| Move {
+        let moves = rows.iter().zip(&slopes).map(|(&row, slope)| ScoreDirection {
             scores: block.row(row),
             slope,
             known: known(block, row),
@@ -89,7 +89,7 @@ pub fn covariance_product<T: Number>(
 }
 
 /// A row, and the direction in which its scores move.
-pub(super) struct Move<'a, T> {
+pub(super) struct ScoreDirection<'a, T> {
     pub(super) scores: &'a [T],
     pub(super) slope: &'a [f64],
     pub(super) known: Option<&'a [Evidence]>,
@@ -100,11 +100,11 @@ pub(super) struct Move<'a, T> {
 pub(super) fn both_ways<'a, T: Number>(
     runner: &dyn Backend,
     labels: usize,
-    moves: impl Iterator<Item = Move<'a, T>>,
+    moves: impl Iterator<Item = ScoreDirection<'a, T>>,
     want: Want,
 ) -> Result<(Posterior<f64>, Vec<f64>), Error> {
     let (mut scores, mut evidence, mut factors) = (Vec::new(), Vec::new(), Vec::new());
-    for Move { scores: from, slope, known } in moves {
+    for ScoreDirection { scores: from, slope, known } in moves {
         // The direction is divided first: a tiny step times a huge slope would lose digits.
         let most = slope.iter().fold(0.0, |most: f64, g| most.max(g.abs()));
         for sign in [STEP, -STEP] {

@@ -3,7 +3,7 @@
 //! `log p(o) = log Z(o) − log Z`: one clamped pass. Where every label of a row is known there is one
 //! state left, and its weight and violations are written down without a pass.
 
-use super::{Answer, Ascent, Picked, answer, known};
+use super::{Ascent, Picked, RowLoss, answer, known};
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, RowStatus, Want};
 use crate::model::Model;
@@ -67,6 +67,6 @@ fn add_state<T: Number>(
         let violations = model.violations(&state);
         violations.into_iter().map(number).collect::<Vec<T>>()
     });
-    let to = Answer { marginals: &marginals, expectations: expectations.as_deref() };
+    let to = RowLoss { marginals: &marginals, expectations: expectations.as_deref() };
     ascent.add(row, 1.0, to, answer(free, row));
 }

@@ -11,8 +11,8 @@
 //! they get a clamped pass of their own, which also gives their log-probability without
 //! cancellation.
 
-use super::covariance::{CHUNK, Move, both_ways};
-use super::{Answer, Ascent, Picked, answer, known};
+use super::covariance::{CHUNK, ScoreDirection, both_ways};
+use super::{Ascent, Picked, RowLoss, answer, known};
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, RowStatus, Want};
 
@@ -116,11 +116,14 @@ fn add_together<T: Number>(
             slopes.push((row, slope));
         }
         // The single-label terms are of a free row: nothing is clamped.
-        let moves =
-            slopes.iter().map(|(row, slope)| Move { scores: block.row(*row), slope, known: None });
+        let moves = slopes.iter().map(|(row, slope)| ScoreDirection {
+            scores: block.row(*row),
+            slope,
+            known: None,
+        });
         let (moved, factors) = both_ways(runner, n, moves, want)?;
         for (at, ((row, _), factor)) in slopes.iter().zip(factors).enumerate() {
-            let up: Answer<'_, f64> = answer(&moved, 2 * at);
+            let up: RowLoss<'_, f64> = answer(&moved, 2 * at);
             ascent.add(*row, factor, up, answer(&moved, 2 * at + 1));
         }
     }

@@ -192,7 +192,13 @@ impl Ascent {
     }
 
     /// Adds `factor · (to − from)` for the logits, and the opposite for the costs.
-    fn add<T: Number>(&mut self, row: usize, factor: f64, to: Answer<'_, T>, from: Answer<'_, T>) {
+    fn add<T: Number>(
+        &mut self,
+        row: usize,
+        factor: f64,
+        to: RowLoss<'_, T>,
+        from: RowLoss<'_, T>,
+    ) {
         let logits = &mut self.logits[row * self.labels..(row + 1) * self.labels];
         for ((out, to), from) in logits.iter_mut().zip(to.marginals).zip(from.marginals) {
             *out += factor * (to.to_f64() - from.to_f64());
@@ -239,17 +245,17 @@ impl Ascent {
 
 /// The answer to one row.
 #[derive(Clone, Copy)]
-struct Answer<'a, T> {
+struct RowLoss<'a, T> {
     marginals: &'a [T],
     expectations: Option<&'a [T]>,
 }
 
-fn answer<T>(posterior: &Posterior<T>, row: usize) -> Answer<'_, T> {
+fn answer<T>(posterior: &Posterior<T>, row: usize) -> RowLoss<'_, T> {
     let expectations = posterior.expectations.as_deref().map(|all| {
         let terms = all.len() / posterior.rows();
         &all[row * terms..(row + 1) * terms]
     });
-    Answer { marginals: posterior.row(row), expectations }
+    RowLoss { marginals: posterior.row(row), expectations }
 }
 
 /// What is known of the labels of a row, where anything may be.

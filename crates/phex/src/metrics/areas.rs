@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{Ranking, Table};
+use super::{LabelTable, Ranking};
 use crate::numeric::Scalar;
 
 /// Three ways to average a score over labels; `None` where nothing can be averaged.
@@ -93,15 +93,15 @@ pub struct Areas {
 ///
 /// ```
 /// use phex::infer::Evidence::{Off, On};
-/// use phex::metrics::{Table, areas};
-/// let table = Table::new(2, &[0.9, 0.1, 0.6, 0.3], &[On, Off, Off, On])?;
+/// use phex::metrics::{LabelTable, areas};
+/// let table = LabelTable::new(2, &[0.9, 0.1, 0.6, 0.3], &[On, Off, Off, On])?;
 /// let areas = areas(&table);
 /// // Pooled: + − + −; by label: 1 and 1.
 /// assert_eq!(areas.average_precision.micro, Some((1.0 + 2.0 / 3.0) / 2.0));
 /// assert_eq!(areas.average_precision.macro_mean, Some(1.0));
 /// # Ok::<(), phex::Error>(())
 /// ```
-pub fn areas<T: Scalar>(table: &Table<'_, T>) -> Areas {
+pub fn areas<T: Scalar>(table: &LabelTable<'_, T>) -> Areas {
     let pooled = LabelAreas::of(&Ranking::pooled(table));
     let label = |label: usize| LabelAreas::of(&Ranking::new(table.column(label)));
     let labels: Vec<LabelAreas> = (0..table.labels()).into_par_iter().map(label).collect();

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Table;
+use super::LabelTable;
 use super::multiclass::{TrueClass, distinct, true_class};
 use crate::Error;
 use crate::graph::LabelId;
@@ -162,7 +162,7 @@ fn equal_mass<T: Scalar>(mut all: Vec<T>, bins: usize) -> Vec<f64> {
 /// # Errors
 /// As [`Reliability::new`].
 pub fn reliability<T: Scalar>(
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     binning: Binning,
     bins: usize,
 ) -> Result<Reliability, Error> {
@@ -175,7 +175,7 @@ pub fn reliability<T: Scalar>(
 /// # Errors
 /// As [`Reliability::new`]; [`Error::LabelOutOfRange`].
 pub fn class_reliability<T: Scalar>(
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     classes: &[LabelId],
     binning: Binning,
     bins: usize,
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_most_probable_class_against_the_true_one() {
-        let table = Table::new(2, &[0.9, 0.1, 0.2, 0.8], &[On, Off, On, Off]).unwrap();
+        let table = LabelTable::new(2, &[0.9, 0.1, 0.2, 0.8], &[On, Off, On, Off]).unwrap();
         let classes = [LabelId(0), LabelId(1)];
         let found = class_reliability(&table, &classes, Binning::EqualWidth, 1).unwrap();
         assert_eq!((found.bins[0].count, found.bins[0].observed), (2, Some(0.5)));

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Averages, Binning, ClassReport, Confusion, Counts, HierarchicalScores, Reliability, Table,
+    Averages, Binning, ClassReport, Confusion, Counts, HierarchicalScores, LabelTable, Reliability,
     Violations,
 };
 use crate::Error;
@@ -146,7 +146,7 @@ pub struct Evaluation {
 /// ```
 ///
 /// # Errors
-/// As [`Table::new`], [`decide`] and the metrics.
+/// As [`LabelTable::new`], [`decide`] and the metrics.
 pub fn evaluate<T: Scalar>(
     options: &EvaluationOptions,
     graph: &RelationGraph,
@@ -162,7 +162,7 @@ pub fn evaluate<T: Scalar>(
 /// likely consistent ones; the decision of the options is not looked at.
 ///
 /// # Errors
-/// As [`Table::new`] and the metrics.
+/// As [`LabelTable::new`] and the metrics.
 pub fn evaluate_sets<T: Scalar>(
     options: &EvaluationOptions,
     graph: &RelationGraph,
@@ -172,7 +172,7 @@ pub fn evaluate_sets<T: Scalar>(
     sets: &Decisions,
 ) -> Result<Evaluation, Error> {
     let left_out = named(graph, &options.leave_out)?;
-    let table = Table::new(graph.len(), probabilities, truths)?.leave_out(&left_out)?;
+    let table = LabelTable::new(graph.len(), probabilities, truths)?.leave_out(&left_out)?;
     let classes = options.classes.as_ref().map(|classes| classes.resolve(graph)).transpose()?;
     let classes = classes.as_deref();
     let report = classes.map(|classes| super::class_report(&table, classes, &options.top));

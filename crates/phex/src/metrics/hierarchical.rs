@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Table;
+use super::LabelTable;
 use super::sets::ratio;
 use crate::Error;
 use crate::decide::Decisions;
@@ -43,12 +43,12 @@ pub struct HierarchicalScores {
 /// use phex::decide::Decisions;
 /// use phex::graph::GraphBuilder;
 /// use phex::infer::Evidence::{Off, On};
-/// use phex::metrics::{Table, hierarchical_scores};
+/// use phex::metrics::{LabelTable, hierarchical_scores};
 /// let mut builder = GraphBuilder::new();
 /// builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
 /// let graph = builder.build()?;
 /// // A cat taken for a dog is half right: both are animals.
-/// let table = Table::new(3, &[0.9, 0.6, 0.3], &[On, Off, On])?;
+/// let table = LabelTable::new(3, &[0.9, 0.6, 0.3], &[On, Off, On])?;
 /// let sets = Decisions::from_sets(3, vec![false, true, false])?;
 /// let scores = hierarchical_scores(&graph, &table, &sets)?;
 /// assert_eq!((scores.precision, scores.recall, scores.f), (Some(0.5), Some(0.5), Some(0.5)));
@@ -59,7 +59,7 @@ pub struct HierarchicalScores {
 /// [`Error::Columns`] or [`Error::Shape`] when graph, table and sets do not have the same shape.
 pub fn hierarchical_scores<T: Scalar>(
     graph: &RelationGraph,
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     sets: &Decisions,
 ) -> Result<HierarchicalScores, Error> {
     table.check_width(graph.len())?;

@@ -1,6 +1,6 @@
 //! Metrics: predicted probabilities and label sets against what is true.
 //!
-//! A [`Table`] borrows rows × labels of probabilities and truths; [`evaluate`] computes everything on it
+//! A [`LabelTable`] borrows rows × labels of probabilities and truths; [`evaluate`] computes everything on it
 //! in one call and prints as a small table. Each metric is also a function of its own:
 //!
 //! | | |
@@ -37,5 +37,5 @@ pub use multiclass::{
 pub use probability::{LOG_LOSS_FLOOR, LabelLoss, Losses, losses};
 pub use ranking::{Ranking, average_precision};
 pub use sets::{Confusion, SetScores, set_scores};
-pub use table::{Counts, Table};
+pub use table::{Counts, LabelTable};
 pub use violations::{Violations, probability_violations, set_violations};

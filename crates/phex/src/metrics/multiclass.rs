@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use super::Table;
+use super::LabelTable;
 use crate::Error;
 use crate::graph::LabelId;
 use crate::infer::Evidence;
@@ -60,9 +60,9 @@ pub struct ClassReport {
 /// ```
 /// use phex::graph::LabelId;
 /// use phex::infer::Evidence::{Off, On};
-/// use phex::metrics::{Table, class_report};
+/// use phex::metrics::{LabelTable, class_report};
 /// let probabilities = [0.7, 0.2, 0.1, 0.5, 0.4, 0.1];
-/// let table = Table::new(3, &probabilities, &[On, Off, Off, Off, On, Off])?;
+/// let table = LabelTable::new(3, &probabilities, &[On, Off, Off, Off, On, Off])?;
 /// let classes = [LabelId(0), LabelId(1), LabelId(2)];
 /// let report = class_report(&table, &classes, &[1, 2])?;
 /// assert_eq!(report.top[0].accuracy, Some(0.5));
@@ -74,7 +74,7 @@ pub struct ClassReport {
 /// # Errors
 /// [`Error::LabelOutOfRange`]; [`Error::OutOfRange`] when a `k` is 0.
 pub fn class_report<T: Scalar>(
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     classes: &[LabelId],
     top: &[usize],
 ) -> Result<ClassReport, Error> {
@@ -138,7 +138,7 @@ pub fn class_report<T: Scalar>(
 /// # Errors
 /// As [`class_report`].
 pub fn top_k_accuracy<T: Scalar>(
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     classes: &[LabelId],
     k: usize,
 ) -> Result<Option<f64>, Error> {
@@ -150,7 +150,7 @@ pub fn top_k_accuracy<T: Scalar>(
 /// # Errors
 /// As [`class_report`].
 pub fn mean_accuracy_per_class<T: Scalar>(
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     classes: &[LabelId],
 ) -> Result<Option<f64>, Error> {
     Ok(class_report(table, classes, &[1])?.top[0].mean_per_class)
@@ -165,7 +165,7 @@ pub(super) enum TrueClass {
 }
 
 pub(super) fn true_class<T: Scalar>(
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     classes: &[LabelId],
     row: usize,
 ) -> TrueClass {
@@ -185,7 +185,7 @@ pub(super) fn true_class<T: Scalar>(
 
 /// The labels, ascending, each once.
 pub(super) fn distinct<T: Scalar>(
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     classes: &[LabelId],
 ) -> Result<Vec<LabelId>, Error> {
     table.check_labels(classes)?;
@@ -209,7 +209,7 @@ mod tests {
         // Three rows of class 0, two of them right; one of class 2, wrong at 1 and right at 2.
         let probabilities = [0.8f32, 0.1, 0.1, 0.6, 0.3, 0.1, 0.2, 0.5, 0.3, 0.5, 0.1, 0.4];
         let truths = [On, Off, Off, On, Off, Off, On, Unknown, Off, Off, Off, On];
-        let table = Table::new(3, &probabilities, &truths).unwrap();
+        let table = LabelTable::new(3, &probabilities, &truths).unwrap();
         assert_eq!(top_k_accuracy(&table, &ALL, 1).unwrap(), Some(0.5));
         assert_eq!(top_k_accuracy(&table, &ALL, 2).unwrap(), Some(0.75));
         assert_eq!(top_k_accuracy(&table, &ALL, 9).unwrap(), Some(1.0));
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn ties_count_against_the_prediction() {
-        let table = Table::new(3, &[0.5, 0.5, 0.0], &[On, Off, Off]).unwrap();
+        let table = LabelTable::new(3, &[0.5, 0.5, 0.0], &[On, Off, Off]).unwrap();
         let twice = [LabelId(1), LabelId(0), LabelId(0)];
         assert_eq!(top_k_accuracy(&table, &twice, 1).unwrap(), Some(0.0));
         assert_eq!(top_k_accuracy(&table, &twice, 2).unwrap(), Some(1.0));
@@ -230,7 +230,7 @@ mod tests {
         let nan = f64::NAN;
         let probabilities = [0.5, 0.2, 0.1, 0.5, 0.2, 0.1, nan, nan, nan, 0.5, 0.2, 0.1];
         let truths = [Off, Unknown, Off, On, On, Off, On, Off, Off, Off, Off, On];
-        let table = Table::new(3, &probabilities, &truths).unwrap();
+        let table = LabelTable::new(3, &probabilities, &truths).unwrap();
         let report = class_report(&table, &ALL, &[1, 3]).unwrap();
         let left_out = (report.without_class, report.ambiguous, report.unanswered);
         assert_eq!((report.rows, left_out), (1, (1, 1, 1)));

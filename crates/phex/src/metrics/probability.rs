@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{Averages, Table};
+use super::{Averages, LabelTable};
 use crate::numeric::Scalar;
 
 /// Probabilities are kept this far from 0 and 1 in the log-loss.
@@ -49,12 +49,12 @@ impl Losses {
 ///
 /// ```
 /// use phex::infer::Evidence::{Off, On};
-/// use phex::metrics::{Table, losses};
-/// let losses = losses(&Table::new(1, &[0.5, 0.5], &[On, Off])?);
+/// use phex::metrics::{LabelTable, losses};
+/// let losses = losses(&LabelTable::new(1, &[0.5, 0.5], &[On, Off])?);
 /// assert_eq!((losses.log_loss, losses.brier), (Some(2f64.ln()), Some(0.25)));
 /// # Ok::<(), phex::Error>(())
 /// ```
-pub fn losses<T: Scalar>(table: &Table<'_, T>) -> Losses {
+pub fn losses<T: Scalar>(table: &LabelTable<'_, T>) -> Losses {
     let mut sums = vec![(0u64, 0.0, 0.0); table.labels()];
     for row in 0..table.rows() {
         for (label, p, on) in table.row(row) {

@@ -18,7 +18,7 @@
 
 use rayon::prelude::*;
 
-use super::Table;
+use super::LabelTable;
 use crate::numeric::Scalar;
 
 /// Negatives are counted by up to this many threads: each has counters of its own.
@@ -26,7 +26,7 @@ const MOST_SHARES: usize = 8;
 
 /// What lies at one distinct score of a positive, and between it and the next higher one.
 #[derive(Debug, Clone, Copy, Default)]
-struct Step {
+struct ScoreStep {
     positives: u64,
     /// Negatives strictly above this score and below that of the step before.
     above: u64,
@@ -46,7 +46,7 @@ struct Step {
 #[derive(Debug, Clone, Default)]
 pub struct Ranking {
     /// From the highest score down.
-    steps: Vec<Step>,
+    steps: Vec<ScoreStep>,
     positives: u64,
     negatives: u64,
 }
@@ -63,7 +63,7 @@ impl Ranking {
     }
 
     /// Ranks all entries of a table that count against each other.
-    pub fn pooled<T: Scalar>(table: &Table<'_, T>) -> Ranking {
+    pub fn pooled<T: Scalar>(table: &LabelTable<'_, T>) -> Ranking {
         let positives = table.entries().filter(|(_, on)| *on).map(|(score, _)| score);
         let thresholds = Thresholds::new(positives.collect());
         let rows = table.rows();
@@ -163,7 +163,7 @@ impl<T: Scalar> Thresholds<T> {
 
     /// A ranking without negatives.
     fn ranking(&self) -> Ranking {
-        let step = |&positives: &u64| Step { positives, ..Step::default() };
+        let step = |&positives: &u64| ScoreStep { positives, ..ScoreStep::default() };
         Ranking {
             steps: self.positives.iter().map(step).collect(),
             positives: self.positives.iter().sum(),

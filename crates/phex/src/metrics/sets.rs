@@ -10,7 +10,7 @@
 use serde::Serialize;
 
 use super::table::known;
-use super::{Averages, Table};
+use super::{Averages, LabelTable};
 use crate::Error;
 use crate::decide::Decisions;
 use crate::numeric::Scalar;
@@ -109,8 +109,8 @@ pub struct SetScores {
 /// ```
 /// use phex::decide::Decisions;
 /// use phex::infer::Evidence::{Off, On, Unknown};
-/// use phex::metrics::{Table, set_scores};
-/// let table = Table::new(2, &[0.9, 0.2, 0.6, 0.1], &[On, Off, Off, Unknown])?;
+/// use phex::metrics::{LabelTable, set_scores};
+/// let table = LabelTable::new(2, &[0.9, 0.2, 0.6, 0.1], &[On, Off, Off, Unknown])?;
 /// let sets = Decisions::from_sets(2, vec![true, false, true, false])?;
 /// let scores = set_scores(&table, &sets)?;
 /// assert_eq!(scores.precision.micro, Some(0.5));
@@ -121,7 +121,10 @@ pub struct SetScores {
 ///
 /// # Errors
 /// [`Error::Columns`] or [`Error::Shape`] when there is not a set for each row.
-pub fn set_scores<T: Scalar>(table: &Table<'_, T>, sets: &Decisions) -> Result<SetScores, Error> {
+pub fn set_scores<T: Scalar>(
+    table: &LabelTable<'_, T>,
+    sets: &Decisions,
+) -> Result<SetScores, Error> {
     table.check_sets(sets)?;
     let mut labels = vec![Confusion::default(); table.labels()];
     let (mut rows, mut exact_rows) = (0, 0);

@@ -14,20 +14,20 @@ const SLACK: f64 = 1e-3;
 /// Rows × labels of probabilities and of truths, borrowed. Everything in [`metrics`](super) reads one.
 ///
 /// Entries are left out where the truth is [`Evidence::Unknown`], where the probability is NaN or
-/// infinite (inference could not answer), and of labels that [`Table::leave_out`] names.
+/// infinite (inference could not answer), and of labels that [`LabelTable::leave_out`] names.
 /// Rows and labels are asked for by number; out of range they panic, as the index of a slice does.
 ///
 /// ```
 /// use phex::infer::Evidence::{Off, On, Unknown};
-/// use phex::metrics::Table;
-/// let table = Table::new(2, &[0.9, 0.2, f64::NAN, 0.7], &[On, Unknown, On, Off])?;
+/// use phex::metrics::LabelTable;
+/// let table = LabelTable::new(2, &[0.9, 0.2, f64::NAN, 0.7], &[On, Unknown, On, Off])?;
 /// assert_eq!(table.entries().collect::<Vec<_>>(), [(0.9, true), (0.7, false)]);
 /// let counts = table.counts();
 /// assert_eq!((counts.rows, counts.known, counts.unknown, counts.unanswered), (2, 2, 1, 1));
 /// # Ok::<(), phex::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Table<'a, T> {
+pub struct LabelTable<'a, T> {
     labels: usize,
     probabilities: &'a [T],
     truths: &'a [Evidence],
@@ -51,7 +51,7 @@ pub struct Counts {
     pub unanswered: usize,
 }
 
-impl<'a, T: Scalar> Table<'a, T> {
+impl<'a, T: Scalar> LabelTable<'a, T> {
     /// Rows of `labels` entries each, one after another.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl<'a, T: Scalar> Table<'a, T> {
         labels: usize,
         probabilities: &'a [T],
         truths: &'a [Evidence],
-    ) -> Result<Table<'a, T>, Error> {
+    ) -> Result<LabelTable<'a, T>, Error> {
         rows_of("the probabilities", labels, probabilities.len())?;
         let (expected, found) = (probabilities.len(), truths.len());
         if expected != found {
@@ -73,14 +73,14 @@ impl<'a, T: Scalar> Table<'a, T> {
             let (row, column, value) = (at / labels, at % labels, probabilities[at].to_f64());
             return Err(Error::NotProbability { row, column, value });
         }
-        Ok(Table { labels, probabilities, truths, left_out: vec![false; labels] })
+        Ok(LabelTable { labels, probabilities, truths, left_out: vec![false; labels] })
     }
 
     /// Leaves labels out of everything that is counted, such as the root that is always on.
     ///
     /// # Errors
     /// [`Error::LabelOutOfRange`].
-    pub fn leave_out(mut self, labels: &[LabelId]) -> Result<Table<'a, T>, Error> {
+    pub fn leave_out(mut self, labels: &[LabelId]) -> Result<LabelTable<'a, T>, Error> {
         self.check_labels(labels)?;
         for label in labels {
             self.left_out[label.index()] = true;

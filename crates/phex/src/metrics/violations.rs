@@ -14,7 +14,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Table;
+use super::LabelTable;
 use crate::Error;
 use crate::decide::Decisions;
 use crate::graph::LabelId;
@@ -125,11 +125,11 @@ fn costly(violations: &[f64], costs: &[f64]) -> u64 {
 ///
 /// ```
 /// use phex::infer::Evidence::Unknown;
-/// use phex::{graph::GraphBuilder, metrics::{Table, probability_violations}, model::Model};
+/// use phex::{graph::GraphBuilder, metrics::{LabelTable, probability_violations}, model::Model};
 /// let mut builder = GraphBuilder::new();
 /// builder.hierarchy("animal", "dog", None).exclusion("dog", "car", None);
 /// let model = Model::new(&builder.build()?)?;
-/// let table = Table::new(3, &[0.5, 0.7, 0.4, 0.5, 0.5, 0.5], &[Unknown; 6])?;
+/// let table = LabelTable::new(3, &[0.5, 0.7, 0.4, 0.5, 0.5, 0.5], &[Unknown; 6])?;
 /// let violations = probability_violations(&model, &table, 1e-6)?;
 /// assert_eq!((violations.hierarchy, violations.exclusion), (1, 1));
 /// assert_eq!((violations.violating_rows, violations.rows), (1, 2));
@@ -141,7 +141,7 @@ fn costly(violations: &[f64], costs: &[f64]) -> u64 {
 /// [`Error::OutOfRange`] for a tolerance that is negative or not a number.
 pub fn probability_violations<T: Scalar>(
     model: &Model,
-    table: &Table<'_, T>,
+    table: &LabelTable<'_, T>,
     tolerance: f64,
 ) -> Result<Violations, Error> {
     table.check_width(model.len())?;

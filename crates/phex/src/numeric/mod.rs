@@ -1,10 +1,24 @@
 //! The arithmetic that every engine, loss and metric shares: number types, vector lanes, `exp` and
-//! `log` in the log domain, random numbers, and the limit on scores.
+//! sums in the log domain, random numbers, and the limit on scores.
 
-pub(crate) mod exp;
-pub(crate) mod lanes;
+mod exp;
+mod lanes;
+mod log;
+mod random;
 mod scalar;
 
-pub(crate) use exp::Elementary;
+pub(crate) use exp::{Elementary, exp_six_digits, sigmoid_lane, sigmoid_of_power};
 pub(crate) use lanes::{Lanes, registers};
+pub(crate) use log::softplus_lane;
+pub use log::{log_add, log_max, log_sum_exp, logit, sigmoid, softplus};
+pub(crate) use random::LaneRandom;
+pub use random::{GOLDEN, mix, splitmix};
 pub use scalar::Scalar;
+
+/// Scores beyond this are refused: sums of them could overflow single precision.
+pub const SCORE_LIMIT: f64 = 1e30;
+
+/// Whether a score is a number within [`SCORE_LIMIT`].
+pub fn is_usable_score<T: Scalar>(score: T) -> bool {
+    (-SCORE_LIMIT..=SCORE_LIMIT).contains(&score.to_f64())
+}

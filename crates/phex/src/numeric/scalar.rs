@@ -39,6 +39,8 @@ pub trait Scalar:
     fn exp(self) -> Self;
     /// The natural logarithm.
     fn ln(self) -> Self;
+    /// `ln(1 + x)`.
+    fn ln_1p(self) -> Self;
     /// The larger of two numbers.
     fn max(self, other: Self) -> Self;
     /// Whether neither infinite nor NaN.
@@ -63,6 +65,9 @@ macro_rules! scalar {
             }
             fn ln(self) -> Self {
                 $type::ln(self)
+            }
+            fn ln_1p(self) -> Self {
+                $type::ln_1p(self)
             }
             fn max(self, other: Self) -> Self {
                 $type::max(self, other)

@@ -9,4 +9,4 @@ mod random;
 
 pub use numbers::Random;
 pub use oracle::{MAX_LABELS, Oracle};
-pub use random::{RandomGraph, Shape, Strengths};
+pub use random::{HierarchyShape, RandomGraph, RandomStrengths};

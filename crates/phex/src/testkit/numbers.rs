@@ -1,5 +1,7 @@
 //! Random numbers.
 
+use crate::numeric::GOLDEN;
+
 /// A small generator: tests need no better.
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
@@ -7,7 +9,7 @@ pub struct Random(pub u64);
 impl Random {
     /// Streams of different seeds have nothing to do with each other.
     pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Random(seed.wrapping_mul(GOLDEN) | 1)
     }
 
     /// In `[0, 1)`.

@@ -1,5 +1,6 @@
 //! Random graphs.
 
+use crate::numeric::GOLDEN;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -7,7 +8,7 @@ use crate::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
 
 /// The shape of the hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum HierarchyShape {
     /// No hierarchy.
     Flat,
     /// Every label has at most one parent.
@@ -18,7 +19,7 @@ pub enum Shape {
 
 /// The strengths of the relations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strengths {
+pub enum RandomStrengths {
     /// All hard.
     Hard,
     /// All soft.
@@ -30,8 +31,8 @@ pub enum Strengths {
 /// What to draw.
 ///
 /// ```
-/// use phex::testkit::{RandomGraph, Shape};
-/// let graph = RandomGraph { shape: Shape::Dag, one_of: 1, ..RandomGraph::new(8, 42) }.draw();
+/// use phex::testkit::{RandomGraph, HierarchyShape};
+/// let graph = RandomGraph { shape: HierarchyShape::Dag, one_of: 1, ..RandomGraph::new(8, 42) }.draw();
 /// assert_eq!(graph.len(), 8);
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +40,7 @@ pub struct RandomGraph {
     /// How many labels.
     pub labels: usize,
     /// The shape of the hierarchy.
-    pub shape: Shape,
+    pub shape: HierarchyShape,
     /// How many exclusion edges to try.
     pub exclusions: usize,
     /// How many exclusion groups to try.
@@ -49,7 +50,7 @@ pub struct RandomGraph {
     /// The exclusion rule.
     pub rule: Option<ExclusionRule>,
     /// The strengths.
-    pub strengths: Strengths,
+    pub strengths: RandomStrengths,
     /// The seed: the same one draws the same graph.
     pub seed: u64,
 }
@@ -59,19 +60,19 @@ impl RandomGraph {
     pub fn new(labels: usize, seed: u64) -> RandomGraph {
         RandomGraph {
             labels,
-            shape: Shape::Tree,
+            shape: HierarchyShape::Tree,
             exclusions: 0,
             groups: 0,
             one_of: 0,
             rule: None,
-            strengths: Strengths::Hard,
+            strengths: RandomStrengths::Hard,
             seed,
         }
     }
 
     /// A graph in which every choice but the number of labels is drawn from the seed.
     pub fn any(labels: usize, seed: u64) -> RandomGraph {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x9e37_79b9_7f4a_7c15);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ GOLDEN);
         let rules = [
             None,
             None,
@@ -81,12 +82,17 @@ impl RandomGraph {
         ];
         RandomGraph {
             labels,
-            shape: [Shape::Flat, Shape::Tree, Shape::Dag, Shape::Dag][random.random_range(0..4)],
+            shape: [
+                HierarchyShape::Flat,
+                HierarchyShape::Tree,
+                HierarchyShape::Dag,
+                HierarchyShape::Dag,
+            ][random.random_range(0..4)],
             exclusions: random.random_range(0..=labels),
             groups: random.random_range(0..3),
             one_of: random.random_range(0..3),
             rule: rules[random.random_range(0..rules.len())],
-            strengths: [Strengths::Hard, Strengths::Soft, Strengths::Mixed]
+            strengths: [RandomStrengths::Hard, RandomStrengths::Soft, RandomStrengths::Mixed]
                 [random.random_range(0..3)],
             seed,
         }
@@ -108,9 +114,9 @@ impl RandomGraph {
             order.swap(at, random.random_range(0..=at));
         }
         let most = match self.shape {
-            Shape::Flat => 0,
-            Shape::Tree => 1,
-            Shape::Dag => 3,
+            HierarchyShape::Flat => 0,
+            HierarchyShape::Tree => 1,
+            HierarchyShape::Dag => 3,
         };
         for at in 1..n {
             let mut parents: Vec<usize> =
@@ -160,10 +166,10 @@ impl RandomGraph {
     fn strength(&self, random: &mut Xoshiro256PlusPlus) -> Strength {
         let soft = Strength::W(random.random_range(0.0..6.0));
         match self.strengths {
-            Strengths::Hard => Strength::Hard,
-            Strengths::Soft => soft,
-            Strengths::Mixed if random.random_bool(0.5) => Strength::Hard,
-            Strengths::Mixed => soft,
+            RandomStrengths::Hard => Strength::Hard,
+            RandomStrengths::Soft => soft,
+            RandomStrengths::Mixed if random.random_bool(0.5) => Strength::Hard,
+            RandomStrengths::Mixed => soft,
         }
     }
 }

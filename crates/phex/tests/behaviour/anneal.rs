@@ -5,15 +5,20 @@ use std::sync::atomic::AtomicBool;
 
 use phex::Error;
 use phex::anneal::{
-    Builder, Cooling, Method, Options, Outcome, Problem, Quantum, Shape, Tabu, anneal, best,
+    AnnealMethod, AnnealOptions, AnnealOutcome, Builder, Cooling, CoolingShape, Problem, Quantum,
+    Tabu, anneal, best,
 };
 use phex::graph::{ExclusionRule, GraphBuilder, Semantics, Strength};
 use phex::infer::{self, Block, Engine, Evidence};
 use phex::model::{Ising, Model, Relation};
 use phex::testkit::{Random, RandomGraph};
 
-const METHODS: [Method; 4] =
-    [Method::Simulated, Method::Quantum, Method::Tabu, Method::SimulatedTabu];
+const METHODS: [AnnealMethod; 4] = [
+    AnnealMethod::Simulated,
+    AnnealMethod::Quantum,
+    AnnealMethod::Tabu,
+    AnnealMethod::SimulatedTabu,
+];
 
 fn bits(state: u32, n: usize) -> Vec<bool> {
     (0..n).map(|at| state >> at & 1 == 1).collect()
@@ -43,7 +48,7 @@ fn every_method_finds_the_ground_state_of_small_ising_problems() {
         let least = energies.fold(f64::INFINITY, f64::min);
         let problem = Problem::from_ising(&ising).unwrap();
         for method in METHODS {
-            let options = Options { method, keep: 5, seed, ..Options::default() };
+            let options = AnnealOptions { method, keep: 5, seed, ..AnnealOptions::default() };
             let outcome = anneal(&problem, &options);
             let found = outcome.solutions[0].energy;
             assert!((found - least).abs() < 1e-9, "{method:?} {seed}: {found} {least}");
@@ -123,7 +128,7 @@ fn every_method_takes_groups_counters_and_fixed_variables() {
         let problem = builder.build().unwrap();
         let least = (0..1 << n).map(|x| energy(&bits(x, n))).fold(f64::INFINITY, f64::min);
         for method in METHODS {
-            let options = Options { method, seed, ..Options::default() };
+            let options = AnnealOptions { method, seed, ..AnnealOptions::default() };
             let outcome = anneal(&problem, &options);
             let found = &outcome.solutions[0];
             assert!((found.energy - least).abs() < 1e-9, "{method:?} {seed}: {found:?} {least}");
@@ -138,11 +143,14 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
     let problem = builder.build().unwrap();
     let least = (0..1 << 11).map(|x| energy(&bits(x, 11))).fold(f64::INFINITY, f64::min);
     let wide = Problem::from_ising(&random_ising(60, 5)).unwrap();
-    let deep = anneal(&wide, &Options { restarts: 256, ..Options::default() }).solutions[0].energy;
+    let deep = anneal(&wide, &AnnealOptions { restarts: 256, ..AnnealOptions::default() })
+        .solutions[0]
+        .energy;
     for method in METHODS {
         for (problem, target) in [(&problem, None), (&problem, Some(least)), (&wide, Some(deep))] {
-            let options = Options { method, target, keep: 3, sweeps: 30, ..Options::default() };
-            let run = |threads: usize| -> Outcome {
+            let options =
+                AnnealOptions { method, target, keep: 3, sweeps: 30, ..AnnealOptions::default() };
+            let run = |threads: usize| -> AnnealOutcome {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| anneal(problem, &options))
             };
@@ -157,7 +165,7 @@ fn compare(model: &Model, scores: &[f64], evidence: &[Evidence], seed: u64) -> b
     let brute = Engine::compile(model.clone(), &options).unwrap();
     let block = Block::new(model.len(), scores).with_evidence(evidence);
     let expected = brute.best(&block, 0, 3).unwrap();
-    let found = best(model, scores, evidence, 3, &Options::default(), seed).unwrap();
+    let found = best(model, scores, evidence, 3, &AnnealOptions::default(), seed).unwrap();
     assert_eq!(found.is_empty(), expected.is_empty(), "{seed} {model:?} {evidence:?}");
     let Some(first) = found.first() else { return false };
     let scale = scores.iter().fold(1.0, |most: f64, score| most.max(score.abs()));
@@ -245,7 +253,7 @@ fn a_penalty_that_is_too_small_is_raised_and_nothing_illegal_comes_back() {
     let scores: Vec<f64> = (0..7).map(|at| if at == 0 { -5.0 } else { 2.0 }).collect();
     let unknown = vec![Evidence::Unknown; 7];
     assert!(compare(&model, &scores, &unknown, 1));
-    let small = Options { penalty: Some(1e-3), ..Options::default() };
+    let small = AnnealOptions { penalty: Some(1e-3), ..AnnealOptions::default() };
     for set in best(&model, &scores, &unknown, 2, &small, 1).unwrap() {
         assert!(model.log_weight(&scores, &set.on).is_finite());
     }
@@ -266,10 +274,11 @@ fn schedules_and_settings_can_be_given() {
     let problem = Problem::from_ising(&ising).unwrap();
     let quantum = Quantum { slices: 6, temperature: Some(0.05), field: Some((3.0, 0.01)) };
     let tabu = Tabu { tenure: Some(3), stall: Some(50), kicks: 2 };
-    for shape in [Shape::Linear, Shape::Geometric] {
+    for shape in [CoolingShape::Linear, CoolingShape::Geometric] {
         let schedule = Cooling { shape, beta: Some((0.1, 8.0)) };
         for method in METHODS {
-            let options = Options { method, schedule, quantum, tabu, ..Options::default() };
+            let options =
+                AnnealOptions { method, schedule, quantum, tabu, ..AnnealOptions::default() };
             let found = anneal(&problem, &options).solutions[0].energy;
             assert!((found - least).abs() < 1e-9, "{method:?} {found} {least}");
         }
@@ -280,10 +289,11 @@ fn schedules_and_settings_can_be_given() {
 fn it_stops_when_told_and_takes_degenerate_input() {
     let problem = Problem::from_ising(&random_ising(12, 1)).unwrap();
     let stop = Some(Arc::new(AtomicBool::new(true)));
-    let outcome = anneal(&problem, &Options { stop, ..Options::default() });
+    let outcome = anneal(&problem, &AnnealOptions { stop, ..AnnealOptions::default() });
     assert!(outcome.interrupted && outcome.solutions.is_empty());
     for method in METHODS {
-        let zero = Options { method, restarts: 0, sweeps: 0, keep: 0, ..Options::default() };
+        let zero =
+            AnnealOptions { method, restarts: 0, sweeps: 0, keep: 0, ..AnnealOptions::default() };
         assert_eq!(anneal(&problem, &zero).solutions.len(), 1);
         let none = Builder::new(0).build().unwrap();
         assert_eq!(anneal(&none, &zero).solutions[0].energy, 0.0);
@@ -336,7 +346,8 @@ fn proven_optima_are_reached() {
                 builder.pair(a, b, if a == b { w } else { 2.0 * w });
             }
         }
-        let options = Options { restarts: 4096, target: Some(optimum), ..Options::default() };
+        let options =
+            AnnealOptions { restarts: 4096, target: Some(optimum), ..AnnealOptions::default() };
         let outcome = anneal(&builder.build().unwrap(), &options);
         assert_eq!(outcome.solutions[0].energy, optimum, "{file}");
     }

@@ -5,7 +5,7 @@ use phex::infer::{
     Block, Engine, Evidence, MessageOptions, Method, Options, Posterior, RowStatus, Trust, Want,
 };
 use phex::model::{Model, OneOfGroup, Relation};
-use phex::testkit::{Random, RandomGraph, Shape, Strengths};
+use phex::testkit::{HierarchyShape, Random, RandomGraph, RandomStrengths};
 
 const EVERYTHING: Want =
     Want { expectations: true, entropy: false, standard_errors: false, bounds: true };
@@ -186,12 +186,13 @@ fn trees_are_exact() {
     let mut models = 0;
     for seed in 0..300u64 {
         let graph = RandomGraph {
-            shape: Shape::Tree,
+            shape: HierarchyShape::Tree,
             exclusions: 0,
             groups: 0,
             one_of: 0,
             rule: None,
-            strengths: [Strengths::Soft, Strengths::Mixed, Strengths::Hard][seed as usize % 3],
+            strengths: [RandomStrengths::Soft, RandomStrengths::Mixed, RandomStrengths::Hard]
+                [seed as usize % 3],
             ..RandomGraph::any(2 + seed as usize % 9, seed)
         };
         let Ok(model) = Model::new(&graph.draw()) else { continue };

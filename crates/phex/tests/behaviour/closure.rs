@@ -2,7 +2,7 @@
 
 use phex::graph::closure::Logic;
 use phex::graph::{Exclusion, FindingKind, GraphBuilder, LabelId, RelationGraph, Strength};
-use phex::testkit::{Oracle, RandomGraph, Strengths};
+use phex::testkit::{Oracle, RandomGraph, RandomStrengths};
 use proptest::prelude::*;
 
 fn graphs() -> impl Strategy<Value = RelationGraph> {
@@ -11,7 +11,7 @@ fn graphs() -> impl Strategy<Value = RelationGraph> {
 
 fn hard_graphs() -> impl Strategy<Value = RelationGraph> {
     (1usize..=10, any::<u64>()).prop_map(|(labels, seed)| {
-        RandomGraph { strengths: Strengths::Hard, ..RandomGraph::any(labels, seed) }.draw()
+        RandomGraph { strengths: RandomStrengths::Hard, ..RandomGraph::any(labels, seed) }.draw()
     })
 }
 
@@ -104,7 +104,7 @@ proptest! {
     #[test]
     fn equivalence_agrees_with_the_oracle(a in hard_graphs(), seed in any::<u64>()) {
         let b = RandomGraph {
-            strengths: Strengths::Hard,
+            strengths: RandomStrengths::Hard,
             ..RandomGraph::any(a.len(), seed)
         }.draw();
         let equal = Oracle::new(&a).legal_states() == Oracle::new(&b).legal_states();
@@ -183,9 +183,12 @@ proptest! {
 #[test]
 fn removing_all_root_causes_revives_what_they_say() {
     for seed in 0..500 {
-        let graph =
-            RandomGraph { strengths: Strengths::Hard, one_of: 0, ..RandomGraph::any(12, seed) }
-                .draw();
+        let graph = RandomGraph {
+            strengths: RandomStrengths::Hard,
+            one_of: 0,
+            ..RandomGraph::any(12, seed)
+        }
+        .draw();
         let report = graph.check();
         let Some(last) = report.root_causes.last() else { continue };
         let mut document = phex::graph::document::Document::from(&graph);

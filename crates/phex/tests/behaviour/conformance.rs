@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use phex::graph::{GraphBuilder, LabelId, RelationGraph, Semantics, Strength};
 use phex::infer::{Block, Engine, Evidence, Method, Options, RowStatus, Want};
 use phex::model::{Model, Relation};
-use phex::testkit::{Random, RandomGraph, Shape};
+use phex::testkit::{HierarchyShape, Random, RandomGraph};
 
 fn compile(model: &Model, method: Method) -> Option<Engine> {
     let options = Options { method, ..Options::default() };
@@ -174,7 +174,7 @@ fn engines_agree_on_forests() {
     for seed in 0..800u64 {
         let rules = [None, Some(ExclusionRule::Siblings), Some(ExclusionRule::NoCommonDescendant)];
         let graph = RandomGraph {
-            shape: Shape::Tree,
+            shape: HierarchyShape::Tree,
             exclusions: 0,
             groups: 0,
             one_of: (seed % 4) as usize,

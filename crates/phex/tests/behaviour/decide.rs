@@ -4,7 +4,7 @@ use phex::decide::{Classes, Decision, decide, decide_scores};
 use phex::graph::{GraphBuilder, LabelId};
 use phex::infer::{Block, Engine, Evidence, Options, Want};
 use phex::model::Model;
-use phex::testkit::{Oracle, Random, RandomGraph, Strengths};
+use phex::testkit::{Oracle, Random, RandomGraph, RandomStrengths};
 use proptest::prelude::*;
 
 const ROWS: usize = 4;
@@ -21,7 +21,7 @@ proptest! {
     fn half_as_threshold_on_a_hard_graph_breaks_no_hierarchy_and_no_exclusion(
         labels in 1usize..9, seed in any::<u64>()
     ) {
-        let hard = RandomGraph { strengths: Strengths::Hard, ..RandomGraph::any(labels, seed) };
+        let hard = RandomGraph { strengths: RandomStrengths::Hard, ..RandomGraph::any(labels, seed) };
         let graph = hard.draw();
         let Ok(model) = Model::new(&graph) else { return Ok(()) };
         let engine = Engine::compile(model, &Options::default()).unwrap();

@@ -6,7 +6,7 @@ use phex::infer::{
     SamplingOptions, Trust, Want,
 };
 use phex::model::{Model, OneOfGroup, Relation};
-use phex::testkit::{Random, RandomGraph, Shape, Strengths};
+use phex::testkit::{HierarchyShape, Random, RandomGraph, RandomStrengths};
 
 const WANT: Want =
     Want { expectations: true, entropy: false, standard_errors: true, bounds: false };
@@ -113,7 +113,8 @@ fn soft_graphs_are_within_their_standard_errors() {
     for seed in 0..120u64 {
         let labels = 3 + seed as usize % 8;
         let graph =
-            RandomGraph { strengths: Strengths::Soft, ..RandomGraph::any(labels, seed) }.draw();
+            RandomGraph { strengths: RandomStrengths::Soft, ..RandomGraph::any(labels, seed) }
+                .draw();
         let Ok(model) = Model::new(&graph) else { continue };
         let mut options = options();
         if seed % 2 == 0 {
@@ -162,7 +163,7 @@ fn hard_trees_are_right() {
     for seed in 0..60u64 {
         let rules = [None, Some(ExclusionRule::Siblings)];
         let graph = RandomGraph {
-            shape: Shape::Tree,
+            shape: HierarchyShape::Tree,
             rule: rules[seed as usize % 2],
             ..RandomGraph::new(4 + seed as usize % 7, seed)
         }
@@ -242,9 +243,13 @@ fn tempering_crosses_a_hard_hierarchy_with_a_group_of_leaves() {
 
 #[test]
 fn rows_depend_on_nothing_else() {
-    let graph =
-        RandomGraph { strengths: Strengths::Soft, one_of: 1, groups: 1, ..RandomGraph::any(9, 8) }
-            .draw();
+    let graph = RandomGraph {
+        strengths: RandomStrengths::Soft,
+        one_of: 1,
+        groups: 1,
+        ..RandomGraph::any(9, 8)
+    }
+    .draw();
     let model = Model::new(&graph).unwrap();
     let mut options = options();
     options.sampling.sweeps = 30;

@@ -4,7 +4,7 @@ use phex::decide::{Classes, Decision, Decisions, decide};
 use phex::graph::{ExclusionRule, GraphBuilder, LabelId, RelationGraph, Semantics, Strength};
 use phex::infer::Evidence;
 use phex::metrics::{
-    Binning, EvaluationOptions, Ranking, Reliability, Table, areas, class_report, evaluate,
+    Binning, EvaluationOptions, LabelTable, Ranking, Reliability, areas, class_report, evaluate,
     hierarchical_scores, losses, probability_violations, reliability, set_scores, set_violations,
 };
 use phex::model::{Model, Relation};
@@ -128,7 +128,7 @@ proptest! {
     ) {
         let (p, truths) = drawn(&mut Random::new(seed), rows, labels);
         let left_out: Vec<LabelId> = (out < labels).then(|| LabelId::from(out)).into_iter().collect();
-        let table = Table::new(labels, &p, &truths).unwrap().leave_out(&left_out).unwrap();
+        let table = LabelTable::new(labels, &p, &truths).unwrap().leave_out(&left_out).unwrap();
         let found = areas(&table);
         let pooled = entries_of(labels, &p, &truths, |label| label != out);
         prop_assert!(close(found.average_precision.micro, slow_average_precision(&pooled)));
@@ -152,8 +152,8 @@ proptest! {
         prop_assert!(close(found.average_precision.weighted_mean, weighted));
         // Singles rank as doubles do where they keep the order.
         let single: Vec<f32> = p.iter().map(|p| *p as f32).collect();
-        let single = areas(&Table::new(labels, &single, &truths).unwrap());
-        let doubles = areas(&Table::new(labels, &p, &truths).unwrap());
+        let single = areas(&LabelTable::new(labels, &single, &truths).unwrap());
+        let doubles = areas(&LabelTable::new(labels, &p, &truths).unwrap());
         prop_assert!(close(single.average_precision.micro, doubles.average_precision.micro));
     }
 
@@ -165,7 +165,7 @@ proptest! {
         let (p, truths) = drawn(&mut random, rows, labels);
         let graph = RandomGraph::any(labels, seed).draw();
         let sets = decide(&Decision::default(), &graph, &p).unwrap();
-        let table = Table::new(labels, &p, &truths).unwrap();
+        let table = LabelTable::new(labels, &p, &truths).unwrap();
         let found = set_scores(&table, &sets).unwrap();
         let entry = |row: usize, label: usize| (truths[row * labels + label], sets.row(row)[label]);
         let answered: Vec<usize> = (0..rows).filter(|&row| sets.is_answered(row)).collect();
@@ -254,7 +254,7 @@ proptest! {
         if model.dense().is_none() {
             let p: Vec<f32> = on.iter().map(|on| f32::from(u8::from(*on))).collect();
             let truths = vec![Evidence::Unknown; p.len()];
-            let table = Table::new(labels, &p, &truths).unwrap();
+            let table = LabelTable::new(labels, &p, &truths).unwrap();
             prop_assert_eq!(probability_violations(&model, &table, 1e-6).unwrap(), found);
         }
     }
@@ -302,7 +302,7 @@ proptest! {
         };
         let found = evaluate(&options, &graph, &model, &p, &truths).unwrap();
         let root: Vec<LabelId> = graph.roots().take(1).collect();
-        let table = Table::new(labels, &p, &truths).unwrap().leave_out(&root).unwrap();
+        let table = LabelTable::new(labels, &p, &truths).unwrap().leave_out(&root).unwrap();
         let sets = decide(&Decision::default(), &graph, &p).unwrap();
         let scores = set_scores(&table, &sets).unwrap();
         prop_assert_eq!(&found.average_precision, &areas(&table).average_precision);
@@ -329,7 +329,7 @@ proptest! {
 fn log_loss_and_brier_by_hand() {
     use Evidence::{Off, On, Unknown};
     let p = [0.8, 0.3, 1.0, 0.5, 0.9, f64::NAN];
-    let table = Table::new(2, &p, &[On, Off, Off, Unknown, On, On]).unwrap();
+    let table = LabelTable::new(2, &p, &[On, Off, Off, Unknown, On, On]).unwrap();
     let found = losses(&table);
     let first = (-(0.8f64.ln()) - 1e-15f64.ln() - 0.9f64.ln()) / 3.0;
     assert!(close(found.labels[0].log_loss, Some(first)));
@@ -376,7 +376,7 @@ fn probabilities_beyond_their_relations() {
         0.4, // not looked at
     ];
     let truths = [Evidence::Unknown; 24];
-    let table = Table::new(6, &p, &truths).unwrap();
+    let table = LabelTable::new(6, &p, &truths).unwrap();
     let found = probability_violations(&model, &table, 1e-6).unwrap();
     assert_eq!((found.hierarchy, found.exclusion, found.one_of), (1, 2, 1));
     assert_eq!((found.violating_rows, found.rows), (2, 3));
@@ -394,7 +394,7 @@ fn dense_forests_are_held_to_edges_and_families() {
     assert!(model.dense().is_some());
     // animal, dog, cat, husky: the husky exceeds the dog, dog and cat together exceed 1.
     let p = [1.0f32, 0.6, 0.5, 0.7];
-    let table = Table::new(4, &p, &[Evidence::Unknown; 4]).unwrap();
+    let table = LabelTable::new(4, &p, &[Evidence::Unknown; 4]).unwrap();
     let found = probability_violations(&model, &table, 1e-4).unwrap();
     assert_eq!((found.hierarchy, found.exclusion), (1, 1));
 }
@@ -403,14 +403,14 @@ fn dense_forests_are_held_to_edges_and_families() {
 fn wrong_shapes_are_errors_and_empty_tables_are_not() {
     use Evidence::{Off, On};
     let text = |error: phex::Error| error.to_string();
-    let shape = Table::new(2, &[0.5; 3], &[On; 3]).unwrap_err();
+    let shape = LabelTable::new(2, &[0.5; 3], &[On; 3]).unwrap_err();
     assert_eq!(text(shape), "the probabilities: 3 entries where 4 are needed");
-    let truths = Table::new(2, &[0.5; 4], &[On; 3]).unwrap_err();
+    let truths = LabelTable::new(2, &[0.5; 4], &[On; 3]).unwrap_err();
     assert_eq!(text(truths), "the truths: 3 entries where 4 are needed");
-    let logit = Table::new(2, &[0.5, 0.5, 3.5, 0.5], &[On; 4]).unwrap_err();
+    let logit = LabelTable::new(2, &[0.5, 0.5, 3.5, 0.5], &[On; 4]).unwrap_err();
     assert!(text(logit).starts_with("row 1, column 0: 3.5 is not a probability"));
-    assert!(Table::new(0, &[0.5], &[On]).is_err());
-    let table = Table::new(2, &[0.5; 4], &[Off; 4]).unwrap();
+    assert!(LabelTable::new(0, &[0.5], &[On]).is_err());
+    let table = LabelTable::new(2, &[0.5; 4], &[Off; 4]).unwrap();
     assert!(table.clone().leave_out(&[LabelId(2)]).is_err());
     let other = Decisions::from_sets(2, vec![true; 2]).unwrap();
     assert!(set_scores(&table, &other).is_err());
@@ -435,7 +435,7 @@ fn wrong_shapes_are_errors_and_empty_tables_are_not() {
     let root = EvaluationOptions { leave_out: vec!["plant".into()], ..Default::default() };
     let unknown = evaluate::<f64>(&root, &graph, &model, &[], &[]).unwrap_err();
     assert_eq!(text(unknown), "the graph has no label `plant`");
-    assert_eq!(areas(&Table::<f64>::new(0, &[], &[]).unwrap()).labels.len(), 0);
+    assert_eq!(areas(&LabelTable::<f64>::new(0, &[], &[]).unwrap()).labels.len(), 0);
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn a_large_pooled_ranking() {
     let truth =
         |p: &f32| if random.next() < f64::from(*p) * 0.1 { Evidence::On } else { Evidence::Off };
     let truths: Vec<Evidence> = p.iter().map(truth).collect();
-    let table = Table::new(labels, &p, &truths).unwrap();
+    let table = LabelTable::new(labels, &p, &truths).unwrap();
     let mut sorted: Vec<(f32, bool)> = table.entries().collect();
     sorted.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (mut right, mut sum, mut seen) = (0.0, 0.0, 0.0);

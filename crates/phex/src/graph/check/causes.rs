@@ -35,7 +35,7 @@ pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -
         dead.iter().filter(|dead| dead.guilty.is_empty()).map(|dead| dead.label).collect();
     let mut causes = by_groups(graph, dead);
     let mut revived = causes.last().map_or(0, |cause| cause.revived);
-    let mut search = Search::new(graph, logic, &labels);
+    let mut search = CauseSearch::new(graph, logic, &labels);
     let prover = Prover::new(graph, logic);
     while causes.len() < MAX_CAUSES && !search.heads.is_empty() {
         let Some(removal) = search.best() else { break };
@@ -100,7 +100,7 @@ fn by_groups(graph: &RelationGraph, dead: &[Dead]) -> Vec<RootCause> {
     blamed.into_iter().map(cause).collect()
 }
 
-struct Search<'g> {
+struct CauseSearch<'g> {
     logic: &'g Logic,
     not_subsumed: bool,
     removed: HashSet<Removal>,
@@ -113,8 +113,8 @@ struct Search<'g> {
     steps: Cell<u64>,
 }
 
-impl<'g> Search<'g> {
-    fn new(graph: &RelationGraph, logic: &'g Logic, dead: &[LabelId]) -> Search<'g> {
+impl<'g> CauseSearch<'g> {
+    fn new(graph: &RelationGraph, logic: &'g Logic, dead: &[LabelId]) -> CauseSearch<'g> {
         let topology = logic.topology();
         let mut rank = vec![0; logic.len()];
         let mut below = vec![1u32; logic.len()];
@@ -147,7 +147,7 @@ impl<'g> Search<'g> {
         let rule = graph.rule().map(|declared| declared.rule);
         let in_use = logic.sets().iter().any(|set| set.source == SetSource::Rule);
         let not_subsumed = in_use && rule == Some(ExclusionRule::NotSubsumed);
-        Search {
+        CauseSearch {
             logic,
             not_subsumed,
             removed: HashSet::new(),

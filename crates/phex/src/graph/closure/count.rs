@@ -50,7 +50,7 @@ fn over_budget() -> Error {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CountState {
     Undecided,
     On,
     Off,
@@ -58,7 +58,7 @@ enum State {
 
 struct Counter<'l> {
     logic: &'l Logic,
-    state: Vec<State>,
+    state: Vec<CountState>,
     trail: Vec<LabelId>,
     cache: HashMap<Box<[LabelId]>, BigUint>,
     cached: usize,
@@ -73,7 +73,7 @@ impl<'l> Counter<'l> {
     fn new(logic: &'l Logic) -> Counter<'l> {
         Counter {
             logic,
-            state: vec![State::Undecided; logic.len()],
+            state: vec![CountState::Undecided; logic.len()],
             trail: Vec::new(),
             cache: HashMap::new(),
             cached: 0,
@@ -88,7 +88,7 @@ impl<'l> Counter<'l> {
         // A group of one label is not a set: decide it first.
         for group in &self.logic.groups {
             if let &[only] = group.as_slice()
-                && !self.decide(only, State::On)
+                && !self.decide(only, CountState::On)
             {
                 return Ok(BigUint::ZERO);
             }
@@ -123,9 +123,9 @@ impl<'l> Counter<'l> {
         let members = self.widest_set(top);
         let mut total = BigUint::ZERO;
         for &member in &members {
-            total += self.branch(&component, &[member], State::On)?;
+            total += self.branch(&component, &[member], CountState::On)?;
         }
-        total += self.branch(&component, &members, State::Off)?;
+        total += self.branch(&component, &members, CountState::Off)?;
         self.cached += component.len();
         if self.cached <= CACHE {
             self.cache.insert(component.into_boxed_slice(), total.clone());
@@ -138,7 +138,7 @@ impl<'l> Counter<'l> {
         &mut self,
         component: &[LabelId],
         labels: &[LabelId],
-        state: State,
+        state: CountState,
     ) -> Result<BigUint, Error> {
         if self.steps > BUDGET {
             return Err(over_budget());
@@ -147,7 +147,7 @@ impl<'l> Counter<'l> {
         let consistent = labels.iter().all(|&label| self.decide(label, state));
         let count = if consistent { self.product(component) } else { Ok(BigUint::ZERO) };
         for label in self.trail.drain(mark..) {
-            self.state[label.index()] = State::Undecided;
+            self.state[label.index()] = CountState::Undecided;
         }
         count
     }
@@ -166,14 +166,14 @@ impl<'l> Counter<'l> {
     fn widest_set(&self, label: LabelId) -> Vec<LabelId> {
         let undecided = |&set: &u32| -> Vec<LabelId> {
             let labels = self.logic.sets[set as usize].labels.iter().copied();
-            labels.filter(|id| self.state[id.index()] == State::Undecided).collect()
+            labels.filter(|id| self.state[id.index()] == CountState::Undecided).collect()
         };
         let sets = self.logic.sets_of(label).iter().map(undecided);
         sets.max_by_key(Vec::len).filter(|set| set.len() > 1).unwrap_or_else(|| vec![label])
     }
 
     /// Decides a label and what follows from it. `false`: a contradiction.
-    fn decide(&mut self, label: LabelId, state: State) -> bool {
+    fn decide(&mut self, label: LabelId, state: CountState) -> bool {
         let logic = self.logic;
         let mut at = self.trail.len();
         if !self.assign(label, state) {
@@ -183,15 +183,15 @@ impl<'l> Counter<'l> {
             let label = self.trail[at];
             at += 1;
             self.steps += 1;
-            let consistent = if self.state[label.index()] == State::On {
+            let consistent = if self.state[label.index()] == CountState::On {
                 let parents = logic.topology.parents(label).iter();
                 let sets = logic.sets_of(label).iter();
                 let others = sets.flat_map(|&set| &logic.sets[set as usize].labels);
-                self.assign_all(parents, State::On)
-                    && self.assign_all(others.filter(|&&other| other != label), State::Off)
+                self.assign_all(parents, CountState::On)
+                    && self.assign_all(others.filter(|&&other| other != label), CountState::Off)
             } else {
                 let children = logic.topology.children(label).iter();
-                self.assign_all(children, State::Off) && self.keep_group(label)
+                self.assign_all(children, CountState::Off) && self.keep_group(label)
             };
             if !consistent {
                 return false;
@@ -200,7 +200,11 @@ impl<'l> Counter<'l> {
         true
     }
 
-    fn assign_all<'a>(&mut self, labels: impl Iterator<Item = &'a LabelId>, state: State) -> bool {
+    fn assign_all<'a>(
+        &mut self,
+        labels: impl Iterator<Item = &'a LabelId>,
+        state: CountState,
+    ) -> bool {
         for &label in labels {
             if !self.assign(label, state) {
                 return false;
@@ -209,9 +213,9 @@ impl<'l> Counter<'l> {
         true
     }
 
-    fn assign(&mut self, label: LabelId, state: State) -> bool {
+    fn assign(&mut self, label: LabelId, state: CountState) -> bool {
         let slot = &mut self.state[label.index()];
-        if *slot == State::Undecided {
+        if *slot == CountState::Undecided {
             *slot = state;
             self.trail.push(label);
             return true;
@@ -225,10 +229,10 @@ impl<'l> Counter<'l> {
             return true;
         };
         let members = &self.logic.groups[group as usize];
-        let mut left = members.iter().filter(|id| self.state[id.index()] != State::Off);
+        let mut left = members.iter().filter(|id| self.state[id.index()] != CountState::Off);
         match (left.next(), left.next()) {
             (None, _) => false,
-            (Some(&last), None) => self.assign(last, State::On),
+            (Some(&last), None) => self.assign(last, CountState::On),
             _ => true,
         }
     }
@@ -239,7 +243,8 @@ impl<'l> Counter<'l> {
         self.now += 1;
         let mut components = Vec::new();
         for &start in labels {
-            if self.state[start.index()] != State::Undecided || self.seen[start.index()] == self.now
+            if self.state[start.index()] != CountState::Undecided
+                || self.seen[start.index()] == self.now
             {
                 continue;
             }
@@ -270,7 +275,7 @@ impl<'l> Counter<'l> {
         component: &mut Vec<LabelId>,
     ) {
         for &label in labels {
-            let fresh = self.state[label.index()] == State::Undecided
+            let fresh = self.state[label.index()] == CountState::Undecided
                 && self.seen[label.index()] != self.now;
             if fresh {
                 self.seen[label.index()] = self.now;

@@ -13,29 +13,29 @@ use crate::infer::LabelSet;
 /// The log-weights of off and on of each label; minus infinity forbids a state.
 type Unary = [f64; 2];
 
-struct Part {
+struct Partition {
     best: LabelSet,
     unary: Vec<Unary>,
     /// Labels before this one are fixed in this part.
     fixed: usize,
 }
 
-impl PartialEq for Part {
-    fn eq(&self, other: &Part) -> bool {
+impl PartialEq for Partition {
+    fn eq(&self, other: &Partition) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Part {}
+impl Eq for Partition {}
 
-impl PartialOrd for Part {
-    fn partial_cmp(&self, other: &Part) -> Option<Ordering> {
+impl PartialOrd for Partition {
+    fn partial_cmp(&self, other: &Partition) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Part {
-    fn cmp(&self, other: &Part) -> Ordering {
+impl Ord for Partition {
+    fn cmp(&self, other: &Partition) -> Ordering {
         self.best.log_weight.total_cmp(&other.best.log_weight)
     }
 }
@@ -52,9 +52,9 @@ pub(super) fn k_best(
         return found;
     }
     if let Some(best) = solve(&unary) {
-        open.push(Part { best, unary, fixed: 0 });
+        open.push(Partition { best, unary, fixed: 0 });
     }
-    while let Some(Part { best, unary, fixed }) = open.pop() {
+    while let Some(Partition { best, unary, fixed }) = open.pop() {
         if found.len() + 1 < k {
             let mut prefix = unary;
             for label in fixed..best.on.len() {
@@ -64,7 +64,7 @@ pub(super) fn k_best(
                 if part[label][1 - state] > f64::NEG_INFINITY
                     && let Some(best) = solve(&part)
                 {
-                    open.push(Part { best, unary: part, fixed: label + 1 });
+                    open.push(Partition { best, unary: part, fixed: label + 1 });
                 }
                 prefix[label][1 - state] = f64::NEG_INFINITY;
             }

@@ -5,16 +5,21 @@
 //! `(Σ w)² / Σ w²`, as a part of the samples, is 1 then and small when a few samples carry all the
 //! weight.
 
+use crate::numeric::GOLDEN;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::ForestBp;
-use super::messages::Rows;
+use super::messages::ForestBpRows;
 use crate::infer::exact::junction::Junction;
 use crate::infer::{Block, Budget, Evidence};
 
 /// The effective sample size as a part of the samples; `None` where the forest cannot be sampled.
-pub(super) fn effective_sample(blocks: &ForestBp, rows: &Rows<'_>, row: usize) -> Option<f64> {
+pub(super) fn effective_sample(
+    blocks: &ForestBp,
+    rows: &ForestBpRows<'_>,
+    row: usize,
+) -> Option<f64> {
     let sampler = blocks
         .sampler
         .get_or_init(|| Junction::compile(&blocks.split.forest, &Budget::default(), 0, 0).ok());
@@ -47,8 +52,7 @@ pub(super) fn effective_sample(blocks: &ForestBp, rows: &Rows<'_>, row: usize) -
 
 /// A seed that depends on the row alone, not on its place in a block.
 fn stream(seed: u64, scores: &[f64], evidence: Option<&[Evidence]>) -> u64 {
-    let fold =
-        |state: u64, bits: u64| (state ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let fold = |state: u64, bits: u64| (state ^ bits).wrapping_mul(GOLDEN).rotate_left(29);
     let state = scores.iter().fold(seed, |state, score| fold(state, score.to_bits()));
     let known = evidence.unwrap_or(&[]).iter();
     known.fold(state, |state, &known| fold(state, known.code() as u64))

@@ -3,12 +3,13 @@
 use super::ForestBp;
 use super::split::Residual;
 use crate::infer::{Answers, Block, Evidence, Number};
+use crate::numeric::{log_sum_exp, softplus};
 
 /// Odds are kept within this and its inverse.
 const CERTAIN: f64 = 1e250;
 
 /// The scores, messages and beliefs of a block of rows.
-pub(super) struct Rows<'a> {
+pub(super) struct ForestBpRows<'a> {
     blocks: &'a ForestBp,
     n: usize,
     /// θ, rows × labels.
@@ -36,12 +37,15 @@ fn within(odds: f64) -> f64 {
     if odds.is_nan() { 1.0 } else { odds.clamp(1.0 / CERTAIN, CERTAIN) }
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ForestBpRows<'a> {
     /// Runs every row until it has converged or used up its iterations.
-    pub(super) fn iterate<T: Number>(blocks: &'a ForestBp, block: &Block<'a, T>) -> Rows<'a> {
+    pub(super) fn iterate<T: Number>(
+        blocks: &'a ForestBp,
+        block: &Block<'a, T>,
+    ) -> ForestBpRows<'a> {
         let (n, count) = (block.labels(), block.rows());
         let pairs = blocks.split.residual.len();
-        let mut rows = Rows {
+        let mut rows = ForestBpRows {
             blocks,
             n,
             scores: block.scores.iter().map(|score| score.to_f64()).collect(),
@@ -247,14 +251,5 @@ impl<'a> Rows<'a> {
 fn joint(pair: &Residual, a: f64, b: f64) -> (f64, f64) {
     let [[none, only_b], [only_a, both]] = pair.costs;
     let all = [-none, b - only_b, a - only_a, a + b - both];
-    let most = all.into_iter().fold(f64::NEG_INFINITY, f64::max);
-    if most == f64::NEG_INFINITY {
-        return (most, most);
-    }
-    (all[3], most + all.iter().map(|weight| (weight - most).exp()).sum::<f64>().ln())
-}
-
-/// `ln (1 + e^x)`.
-fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
+    (all[3], log_sum_exp(all))
 }

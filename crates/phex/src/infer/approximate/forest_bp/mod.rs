@@ -31,9 +31,9 @@ use crate::infer::compiled::Compiled;
 use crate::infer::{Kernel, forward_to_own};
 use std::sync::OnceLock;
 
-use messages::Rows;
+use messages::ForestBpRows;
 pub use split::Residual;
-use split::{Source, Split};
+use split::{Split, ViolationSource};
 
 use crate::infer::approximate::network::{Implied, Network};
 use crate::infer::compiled::Joined;
@@ -106,7 +106,7 @@ impl ForestBp {
     }
 
     pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
-        let rows = Rows::iterate(self, block);
+        let rows = ForestBpRows::iterate(self, block);
         let n = block.labels();
         for row in 0..block.rows() {
             let marginals = answers.marginals[row * n..(row + 1) * n].iter_mut();
@@ -132,11 +132,11 @@ impl ForestBp {
         for row in 0..block.rows() {
             let out = &mut expectations[row * terms..(row + 1) * terms];
             for (out, sources) in out.iter_mut().zip(&self.split.sources) {
-                let read = |source: &Source| match *source {
-                    Source::Forest(relation) => forest[row * width + relation],
-                    Source::Label(label) => rows.beliefs(row)[label],
-                    Source::Residual { pair, child: None } => rows.both(row, pair),
-                    Source::Residual { pair, child: Some(child) } => {
+                let read = |source: &ViolationSource| match *source {
+                    ViolationSource::Forest(relation) => forest[row * width + relation],
+                    ViolationSource::Label(label) => rows.beliefs(row)[label],
+                    ViolationSource::Residual { pair, child: None } => rows.both(row, pair),
+                    ViolationSource::Residual { pair, child: Some(child) } => {
                         (rows.beliefs(row)[child] - rows.both(row, pair)).max(0.0)
                     }
                 };

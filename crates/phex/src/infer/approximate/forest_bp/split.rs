@@ -24,7 +24,7 @@ pub struct Residual {
 
 /// Where the expected violations of a relation, or of one of its pairs, are read off.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Source {
+pub(super) enum ViolationSource {
     /// A relation of the forest.
     Forest(usize),
     /// Both labels of a residual pair on; for a hierarchy edge, its child without them.
@@ -39,7 +39,7 @@ pub(super) struct Split {
     pub(super) forest: Model,
     pub(super) residual: Vec<Residual>,
     /// For each relation of the model, what its violations are the sum of.
-    pub(super) sources: Vec<Vec<Source>>,
+    pub(super) sources: Vec<Vec<ViolationSource>>,
 }
 
 /// More pairs of exclusion groups than this are not looked at one by one.
@@ -103,17 +103,17 @@ impl Split {
             match relation {
                 Relation::Hierarchy { parent: above, child, cost } => {
                     if parent[child.index()] == Some(above.index()) {
-                        sources[at].push(Source::Forest(relations.len()));
+                        sources[at].push(ViolationSource::Forest(relations.len()));
                         relations.push(relation.clone());
                     } else if leftover.apart(above.index(), child.index()) && cost.is_finite() {
                         // The parent is off whenever the child is on.
                         bias[child.index()] -= cost;
-                        sources[at].push(Source::Label(child.index()));
+                        sources[at].push(ViolationSource::Label(child.index()));
                     } else {
                         let costs = [[0.0, *cost], [0.0, 0.0]];
                         let pair = leftover.add(above.index(), child.index(), costs);
                         let child = Some(child.index());
-                        sources[at].push(Source::Residual { pair, child });
+                        sources[at].push(ViolationSource::Residual { pair, child });
                     }
                 }
                 Relation::Exclusion { a, b, cost } => {
@@ -126,7 +126,7 @@ impl Split {
                 }
                 Relation::Pair { a, b, costs } => {
                     let pair = leftover.add(a.index(), b.index(), *costs);
-                    sources[at].push(Source::Residual { pair, child: None });
+                    sources[at].push(ViolationSource::Residual { pair, child: None });
                 }
             }
         }
@@ -262,7 +262,7 @@ fn assign(
     sets: &[Counted],
     relations: &mut Vec<Relation>,
     leftover: &mut Leftover,
-    sources: &mut [Vec<Source>],
+    sources: &mut [Vec<ViolationSource>],
 ) {
     let mut set_of: HashMap<usize, usize> = HashMap::new();
     for (at, set) in sets.iter().enumerate() {
@@ -312,7 +312,7 @@ fn assign(
             && let Some(at) = written[set].filter(|_| sources[*relation].is_empty())
             && pays(&mut due, labels, *cost)
         {
-            sources[*relation].push(Source::Forest(at));
+            sources[*relation].push(ViolationSource::Forest(at));
             continue;
         }
         for (i, &a) in labels.iter().enumerate() {
@@ -331,10 +331,10 @@ fn assign(
                     }
                 }
                 let source = match pair_at.get(&pair) {
-                    Some(&at) => Source::Forest(at),
+                    Some(&at) => ViolationSource::Forest(at),
                     None => {
                         let pair = leftover.add(a, b, [[0.0; 2]; 2]);
-                        Source::Residual { pair, child: None }
+                        ViolationSource::Residual { pair, child: None }
                     }
                 };
                 sources[*relation].push(source);

@@ -1,6 +1,6 @@
 //! Splits keep the model, and answers are exact where nothing is left out.
 
-use super::split::{Source, Split};
+use super::split::{Split, ViolationSource};
 use crate::graph::{ExclusionRule, GraphBuilder, Strength};
 use crate::infer::{Block, Engine, Method, Options, Trust, Want};
 use crate::model::{Model, OneOfGroup, Relation};
@@ -41,12 +41,12 @@ fn splits_cost_what_the_model_costs() {
             let same = expected == found || (expected - found).abs() < 1e-9;
             assert!(same, "seed {seed} {on:?}: {expected} {found} {model:?} {split:?}");
             for (relation, sources) in model.relations().iter().zip(&split.sources) {
-                let violated = |source: &Source| match *source {
-                    Source::Forest(at) => {
+                let violated = |source: &ViolationSource| match *source {
+                    ViolationSource::Forest(at) => {
                         split.forest.relations()[at].violations(|id| on[id.index()])
                     }
-                    Source::Label(label) => f64::from(u8::from(on[label])),
-                    Source::Residual { pair, child } => {
+                    ViolationSource::Label(label) => f64::from(u8::from(on[label])),
+                    ViolationSource::Residual { pair, child } => {
                         let pair = &split.residual[pair];
                         let both = f64::from(u8::from(on[pair.a] && on[pair.b]));
                         child.map_or(both, |child| f64::from(u8::from(on[child])) - both)

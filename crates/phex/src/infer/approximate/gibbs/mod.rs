@@ -21,23 +21,23 @@
 //! scores are; sums are doubles.
 
 mod quadratic;
-mod random;
 mod row;
 mod sweep;
 mod tally;
 mod temper;
 
-use self::quadratic::Quadratic;
-use self::random::{Random, mix};
-use self::row::Row;
+use self::quadratic::CountedQuadratic;
+use self::row::GibbsRow;
 use self::sweep::{Replica, Vector, count_states, same, sweep};
 use self::tally::Tally;
 use self::temper::Ladder;
-use crate::infer::approximate::network::{Implied, Network, Place};
+use crate::infer::approximate::network::{Implied, Network, PairPlace};
 use crate::infer::{Answers, Block, Diagnosis, Number, Options, SamplingOptions, Unfit};
 use crate::infer::{Kernel, forward_to_own};
 use crate::model::Model;
+use crate::numeric::LaneRandom;
 use crate::numeric::Scalar;
+use crate::numeric::mix;
 
 /// Chains side by side: two vectors of the widest machines, so that one hides the other's latency.
 const LANES: usize = 32;
@@ -48,7 +48,7 @@ const COOLING: f32 = 0.5;
 #[derive(Debug)]
 pub(crate) struct Gibbs {
     network: Network,
-    form: Quadratic,
+    form: CountedQuadratic,
     implied: Implied,
     /// The labels that are in no one-of group.
     binary: Vec<usize>,
@@ -71,7 +71,7 @@ impl Gibbs {
             return Err(Unfit::Shape(why));
         }
         let mut gibbs = Gibbs {
-            form: Quadratic::new(&network),
+            form: CountedQuadratic::new(&network),
             implied: Implied::new(&network),
             binary: network.binary().collect(),
             pairs: Vec::new(),
@@ -86,19 +86,19 @@ impl Gibbs {
     }
 
     /// The two labels of a place.
-    fn pair(&self, place: Place) -> Option<(u32, u32)> {
+    fn pair(&self, place: PairPlace) -> Option<(u32, u32)> {
         let network = &self.network;
         let (a, b) = match place {
-            Place::Pair(at) => (network.pairs[at].a, network.pairs[at].b),
-            Place::Link(at, state) => {
+            PairPlace::Pair(at) => (network.pairs[at].a, network.pairs[at].b),
+            PairPlace::Link(at, state) => {
                 let link = &network.links[at];
                 (network.groups[link.group][state], link.label)
             }
-            Place::Table(at, a, b) => {
+            PairPlace::Table(at, a, b) => {
                 let table = &network.tables[at];
                 (network.groups[table.a][a], network.groups[table.b][b])
             }
-            Place::Never => return None,
+            PairPlace::Never => return None,
         };
         Some((a as u32, b as u32))
     }
@@ -112,14 +112,15 @@ impl Gibbs {
 
     pub(crate) fn bytes(&self) -> u64 {
         let (labels, form) = (self.network.labels as u64, &self.form);
-        let tables = 40 * (form.couplings.len() + form.counters.items.len()) as u64 + 120 * labels;
+        let tables =
+            40 * (form.couplings.len() + form.counters.items().len()) as u64 + 120 * labels;
         let vector = size_of::<Vector>() as u64;
         let state = (labels + form.costs.len() as u64) * vector;
         tables + u64::from(self.sampling.temperatures) * state + 6 * labels * vector
     }
 
     pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
-        let mut run = Run::new(self, answers.expectations.is_some());
+        let mut run = GibbsRun::new(self, answers.expectations.is_some());
         let n = self.network.labels;
         for row in 0..block.rows() {
             let (model, place) = ((&self.network, &self.implied), (block, row));
@@ -148,9 +149,9 @@ impl Gibbs {
 }
 
 /// The scratch memory of a thread.
-struct Run<'a> {
+struct GibbsRun<'a> {
     gibbs: &'a Gibbs,
-    row: Row,
+    row: GibbsRow,
     replicas: Vec<Replica>,
     ladder: Ladder,
     tally: Tally,
@@ -159,21 +160,21 @@ struct Run<'a> {
     counted: Option<[Vec<f64>; 3]>,
 }
 
-impl<'a> Run<'a> {
-    fn new(gibbs: &'a Gibbs, expectations: bool) -> Run<'a> {
+impl<'a> GibbsRun<'a> {
+    fn new(gibbs: &'a Gibbs, expectations: bool) -> GibbsRun<'a> {
         let (n, counters) = (gibbs.network.labels, gibbs.form.costs.len());
         let replica = Replica {
             on: vec![same(0.0); n],
             counts: vec![same(0.0); counters],
             beta: same(1.0),
             weight: same(0.0),
-            random: Random::new(0),
+            random: LaneRandom::new(0),
         };
         let largest = gibbs.network.groups.iter().map(Vec::len).max().unwrap_or(0);
         let sampling = &gibbs.sampling;
-        Run {
+        GibbsRun {
             gibbs,
-            row: Row::default(),
+            row: GibbsRow::default(),
             replicas: vec![replica; sampling.temperatures as usize],
             ladder: Ladder::new(sampling.temperatures, sampling.hottest),
             tally: Tally::new(n, sampling.sweeps),
@@ -199,9 +200,9 @@ impl<'a> Run<'a> {
         self.ladder.reset(&mut self.replicas);
         for (at, replica) in self.replicas.iter_mut().enumerate() {
             replica.weight = same(0.0);
-            self.row.start(form, replica, Random::new(mix(seed.wrapping_add(1 + at as u64))));
+            self.row.start(form, replica, LaneRandom::new(mix(seed.wrapping_add(1 + at as u64))));
         }
-        let mut random = Random::new(seed);
+        let mut random = LaneRandom::new(seed);
         for swept in 0..burn_in + sweeps {
             let counts = swept >= burn_in;
             for replica in &mut self.replicas {

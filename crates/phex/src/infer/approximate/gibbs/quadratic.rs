@@ -9,6 +9,7 @@
 //! for infinity: so costs of ∞ that meet cancel by count. The states of a group that are members of
 //! one counter count as labels too: at most one of them is on.
 
+use crate::lists::Lists;
 use std::collections::BTreeMap;
 
 use crate::infer::approximate::network::Network;
@@ -36,55 +37,25 @@ impl Coefficient {
     }
 }
 
-/// Lists of items, one for each label.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Lists {
-    starts: Vec<u32>,
-    pub(super) items: Vec<u32>,
-}
-
-impl Lists {
-    pub(super) fn new(lists: &[Vec<u32>]) -> Lists {
-        let mut starts = vec![0];
-        let mut items = Vec::new();
-        for list in lists {
-            items.extend_from_slice(list);
-            starts.push(items.len() as u32);
-        }
-        Lists { starts, items }
-    }
-
-    /// Where the items of a list are.
-    #[inline(always)]
-    pub(super) fn range(&self, list: usize) -> std::ops::Range<usize> {
-        self.starts[list] as usize..self.starts[list + 1] as usize
-    }
-
-    #[inline(always)]
-    pub(super) fn of(&self, list: usize) -> &[u32] {
-        &self.items[self.range(list)]
-    }
-}
-
 /// A factor graph as a quadratic form with counters.
 #[derive(Debug, Clone)]
-pub(super) struct Quadratic {
+pub(super) struct CountedQuadratic {
     /// What is added to the score of each label.
     pub(super) bias: Vec<Coefficient>,
     /// The labels that each label is coupled with.
-    pub(super) neighbours: Lists,
+    pub(super) neighbours: Lists<u32>,
     /// `J` of each entry of `neighbours`.
     pub(super) couplings: Vec<Coefficient>,
     /// The counters that each label is a member of.
-    pub(super) counters: Lists,
+    pub(super) counters: Lists<u32>,
     /// `w` of each counter.
     pub(super) costs: Vec<Coefficient>,
     /// The largest soft coupling or cost, in absolute value.
     pub(super) largest: f64,
 }
 
-impl Quadratic {
-    pub(super) fn new(network: &Network) -> Quadratic {
+impl CountedQuadratic {
+    pub(super) fn new(network: &Network) -> CountedQuadratic {
         let n = network.labels;
         let mut bias = vec![Coefficient::default(); n];
         for (bias, &fixed) in bias.iter_mut().zip(&network.bias) {
@@ -140,7 +111,7 @@ impl Quadratic {
         }
         let couplings: Vec<Coefficient> = couplings.into_iter().flatten().collect();
         let soft = couplings.iter().chain(&costs).map(|coefficient| coefficient.soft.abs());
-        Quadratic {
+        CountedQuadratic {
             largest: soft.fold(0.0, f64::max),
             bias,
             neighbours: Lists::new(&lists),
@@ -154,6 +125,6 @@ impl Quadratic {
     pub(super) fn operations(&self) -> f64 {
         // A sigmoid and a random number take about forty.
         let labels = 40 * self.bias.len();
-        (labels + 2 * self.neighbours.items.len() + 4 * self.counters.items.len()) as f64
+        (labels + 2 * self.neighbours.items().len() + 4 * self.counters.items().len()) as f64
     }
 }

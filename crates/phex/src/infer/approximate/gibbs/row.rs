@@ -2,18 +2,20 @@
 //! and what is left to sample; and the states in which its chains start.
 
 use super::LANES;
-use super::quadratic::Quadratic;
-use super::random::{Random, mix};
-use super::sweep::{Replica, same, sigmoid};
+use super::quadratic::CountedQuadratic;
+use super::sweep::{Replica, same};
 use crate::infer::approximate::network::{Implied, Network};
 use crate::infer::{Block, Evidence, Number};
+use crate::numeric::LaneRandom;
+use crate::numeric::mix;
+use crate::numeric::sigmoid_lane;
 
 /// What a hard relation costs beyond the largest score and the largest soft cost, in nats: e⁻⁴⁰ is 4e-18.
 const HARD: f64 = 40.0;
 
 /// A row of scores with its evidence.
 #[derive(Debug, Default)]
-pub(super) struct Row {
+pub(super) struct GibbsRow {
     /// The field of each label while all others are off; of states of one-of groups less the largest.
     pub(super) theta: Vec<f32>,
     /// For each entry of the lists of neighbours.
@@ -30,11 +32,11 @@ pub(super) struct Row {
     pub(super) seed: u64,
 }
 
-impl Row {
+impl GibbsRow {
     /// Reads a row; false when no state agrees with its evidence.
     pub(super) fn read<T: Number>(
         &mut self,
-        form: &Quadratic,
+        form: &CountedQuadratic,
         (network, implied): (&Network, &Implied),
         binary: &[usize],
         (block, row): (&Block<'_, T>, usize),
@@ -65,7 +67,7 @@ impl Row {
         true
     }
 
-    fn weigh<T: Number>(&mut self, form: &Quadratic, scores: &[T]) {
+    fn weigh<T: Number>(&mut self, form: &CountedQuadratic, scores: &[T]) {
         let sampled = self.free.iter().chain(self.groups.iter().flatten());
         let score = |label: usize| scores[label].to_f64() + form.bias[label].value(0.0);
         let largest = sampled.map(|&label| score(label as usize).abs()).fold(0.0, f64::max);
@@ -88,7 +90,12 @@ impl Row {
 
     /// Independent start states: labels by their scores alone, which count fully in the last lane and
     /// not at all before the first, so that chains start far apart; states of groups by lot.
-    pub(super) fn start(&self, form: &Quadratic, replica: &mut Replica, mut random: Random) {
+    pub(super) fn start(
+        &self,
+        form: &CountedQuadratic,
+        replica: &mut Replica,
+        mut random: LaneRandom<LANES>,
+    ) {
         let Replica { on, counts, .. } = replica;
         for (on, known) in on.iter_mut().zip(&self.known) {
             *on = same(if *known == Evidence::On { 1.0 } else { 0.0 });
@@ -98,7 +105,7 @@ impl Row {
             let (theta, on) = (self.theta[label as usize], &mut on[label as usize]);
             for lane in 0..LANES {
                 let part = (lane as f32 + 1.0) / LANES as f32;
-                on.0[lane] = if uniform.0[lane] < sigmoid(theta * part) { 1.0 } else { 0.0 };
+                on.0[lane] = if uniform.0[lane] < sigmoid_lane(theta * part) { 1.0 } else { 0.0 };
             }
         }
         for labels in &self.groups {

@@ -7,12 +7,13 @@
 //! state is on. The loops over lanes are plain; the compiler makes vectors of them, as wide as the
 //! machine's.
 
+use crate::numeric::LaneRandom;
+use crate::numeric::sigmoid_of_power;
 use multiversion::multiversion;
 
 use super::LANES;
-use super::quadratic::Quadratic;
-use super::random::Random;
-use super::row::Row;
+use super::quadratic::CountedQuadratic;
+use super::row::GibbsRow;
 use crate::numeric::{Elementary, Lanes};
 
 /// A number for each chain.
@@ -35,32 +36,7 @@ pub(super) struct Replica {
     pub(super) beta: Vector,
     /// 1 for chains that count now, else 0.
     pub(super) weight: Vector,
-    pub(super) random: Random,
-}
-
-/// `1 / (1 + 2^x)`: in base 2 no multiple of ln 2 need be taken off exactly. To 3e-7 of its value.
-#[inline(always)]
-fn share_against(x: f32) -> f32 {
-    // Adding 1.5 · 2²³ rounds to an integer and leaves it in the low bits.
-    const ROUND: f32 = 12_582_912.0;
-    const LIMIT: f32 = 100.0;
-    let x = if x < LIMIT { x } else { LIMIT };
-    let x = if x > -LIMIT { x } else { -LIMIT };
-    let shifted = x + ROUND;
-    let rest = x - (shifted - ROUND);
-    // The series of 2^rest, for at most one half.
-    let mut power = 1.540_353e-4;
-    for c in [1.333_355_8e-3, 9.618_129e-3, 5.550_411e-2, 0.240_226_5, std::f32::consts::LN_2, 1.0]
-    {
-        power = power * rest + c;
-    }
-    1.0 / (1.0 + power * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23))
-}
-
-/// `1 / (1 + e^−x)`.
-#[inline(always)]
-pub(super) fn sigmoid(x: f32) -> f32 {
-    share_against(-std::f32::consts::LOG2_E * x)
+    pub(super) random: LaneRandom<LANES>,
 }
 
 #[inline(always)]
@@ -72,10 +48,10 @@ fn add_scaled(sum: &mut Vector, factor: f32, other: &Vector) {
 
 /// The field of a label, without counters.
 #[inline(always)]
-fn pair_field(form: &Quadratic, row: &Row, on: &[Vector], label: usize) -> Vector {
+fn pair_field(form: &CountedQuadratic, row: &GibbsRow, on: &[Vector], label: usize) -> Vector {
     let mut field = same(row.theta[label]);
     let edges = form.neighbours.range(label);
-    let neighbours = &form.neighbours.items[edges.clone()];
+    let neighbours = &form.neighbours.items()[edges.clone()];
     for (&neighbour, &coupling) in neighbours.iter().zip(&row.couplings[edges]) {
         add_scaled(&mut field, coupling, &on[neighbour as usize]);
     }
@@ -85,8 +61,8 @@ fn pair_field(form: &Quadratic, row: &Row, on: &[Vector], label: usize) -> Vecto
 /// Adds to `sums` the conditional probability that each label is on, where the chain counts.
 #[multiversion(targets = "simd")]
 pub(super) fn sweep(
-    form: &Quadratic,
-    row: &Row,
+    form: &CountedQuadratic,
+    row: &GibbsRow,
     replica: &mut Replica,
     sums: &mut [Vector],
     scratch: &mut [Vector],
@@ -104,10 +80,10 @@ pub(super) fn sweep(
 
 #[inline(always)]
 fn update_label(
-    form: &Quadratic,
-    row: &Row,
+    form: &CountedQuadratic,
+    row: &GibbsRow,
     replica: &mut Replica,
-    random: &mut Random,
+    random: &mut LaneRandom<LANES>,
     sums: &mut [Vector],
     (label, scale): (usize, &Vector),
 ) {
@@ -125,7 +101,7 @@ fn update_label(
     let sum = &mut sums[label];
     let mut after = before;
     for lane in 0..LANES {
-        let p = share_against(field.0[lane] * scale.0[lane]);
+        let p = sigmoid_of_power(field.0[lane] * scale.0[lane]);
         after.0[lane] = if uniform.0[lane] < p { 1.0 } else { 0.0 };
         sum.0[lane] += weight.0[lane] * p;
     }
@@ -137,10 +113,10 @@ fn update_label(
 
 #[inline(always)]
 fn update_group(
-    form: &Quadratic,
-    row: &Row,
+    form: &CountedQuadratic,
+    row: &GibbsRow,
     replica: &mut Replica,
-    random: &mut Random,
+    random: &mut LaneRandom<LANES>,
     sums: &mut [Vector],
     scratch: &mut [Vector],
     states: &[u32],
@@ -185,7 +161,7 @@ fn update_group(
 
 /// The log-weight of each chain, up to a constant of the row.
 #[multiversion(targets = "simd")]
-pub(super) fn log_weight(form: &Quadratic, row: &Row, replica: &Replica) -> Vector {
+pub(super) fn log_weight(form: &CountedQuadratic, row: &GibbsRow, replica: &Replica) -> Vector {
     let mut total = same(0.0);
     for (label, on) in replica.on.iter().enumerate() {
         // Each pair is met twice.
@@ -234,20 +210,6 @@ fn across(mut vector: Vector) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_sigmoid_is_close_to_the_library_s() {
-        for step in -10_000i16..=10_000 {
-            let x = f32::from(step) / 250.0;
-            let exact = 1.0 / (1.0 + (-f64::from(x)).exp());
-            let error = (f64::from(sigmoid(x)) - exact).abs() / exact;
-            // The argument is rounded once in base 2.
-            assert!(error < 5e-7 + 2e-7 * f64::from(x.abs()), "{x}: {error}");
-        }
-        assert_eq!(sigmoid(1e30), 1.0);
-        assert!(sigmoid(-1e30) < 1e-29);
-        assert!(sigmoid(f32::MIN) < 1e-29);
-    }
 
     #[test]
     fn lanes_are_added() {

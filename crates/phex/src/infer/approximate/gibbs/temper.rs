@@ -7,10 +7,10 @@
 //! log-weights.
 
 use super::LANES;
-use super::quadratic::Quadratic;
-use super::random::Random;
-use super::row::Row;
+use super::quadratic::CountedQuadratic;
+use super::row::GibbsRow;
 use super::sweep::{Replica, log_weight, same};
+use crate::numeric::LaneRandom;
 
 /// Sweeps between exchanges.
 pub(super) const EVERY: u32 = 2;
@@ -45,10 +45,10 @@ impl Ladder {
     /// Tries to exchange every other pair of neighbours, in every lane.
     pub(super) fn exchange(
         &mut self,
-        form: &Quadratic,
-        row: &Row,
+        form: &CountedQuadratic,
+        row: &GibbsRow,
         replicas: &mut [Replica],
-        random: &mut Random,
+        random: &mut LaneRandom<LANES>,
     ) {
         let weights: Vec<_> = replicas.iter().map(|r| log_weight(form, row, r)).collect();
         for rank in (usize::from(self.odd)..self.factors.len() - 1).step_by(2) {

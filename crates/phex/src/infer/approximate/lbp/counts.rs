@@ -17,7 +17,7 @@ use super::Program;
 use super::labels::Damping;
 use super::layout::Member;
 use super::number::{Odds, within};
-use super::state::State;
+use super::state::MessageState;
 use crate::numeric::{Elementary, Lanes};
 
 /// Below this total cost of all pairs nothing underflows without a tilt.
@@ -43,14 +43,14 @@ impl Program {
     #[inline(always)]
     fn member_odds<T: Odds, const L: usize>(
         &self,
-        state: &State<T, L>,
+        state: &MessageState<T, L>,
         factor: usize,
     ) -> Vec<Lanes<f64, L>> {
         let members = &self.layout.members[factor];
         let mut odds = Vec::with_capacity(members.len());
         for member in members {
             odds.push(match *member {
-                Member::Part(part) => state.part_cavity[part],
+                Member::GroupPart(part) => state.part_cavity[part],
                 Member::Port(port) => widen(&state.cavity[port]),
             });
         }
@@ -61,7 +61,7 @@ impl Program {
     #[inline(always)]
     pub(super) fn visit_count<T: Odds, const L: usize>(
         &self,
-        state: &mut State<T, L>,
+        state: &mut MessageState<T, L>,
         factor: usize,
         damping: Option<Damping<f64>>,
     ) {
@@ -80,7 +80,7 @@ impl Program {
         };
         for (member, [above, below]) in self.layout.members[factor].iter().zip(&fresh) {
             let before: Lanes<f64, L> = match *member {
-                Member::Part(part) => state.part_in[part],
+                Member::GroupPart(part) => state.part_in[part],
                 Member::Port(port) => widen(&state.incoming[port]),
             };
             let mut said = Lanes([1.0; L]);
@@ -93,7 +93,7 @@ impl Program {
                 said.0[lane] = within(odds, f64::WIDE);
             }
             match *member {
-                Member::Part(part) => state.part_in[part] = said,
+                Member::GroupPart(part) => state.part_in[part] = said,
                 Member::Port(port) => {
                     let incoming = &mut state.incoming[port];
                     for lane in 0..L {
@@ -108,7 +108,7 @@ impl Program {
     #[inline(always)]
     pub(super) fn count_energy<T: Odds, const L: usize>(
         &self,
-        state: &State<T, L>,
+        state: &MessageState<T, L>,
         factor: usize,
     ) -> (Lanes<f64, L>, Lanes<f64, L>) {
         let odds = self.member_odds(state, factor);

@@ -13,7 +13,7 @@
 
 use super::labels::Damping;
 use super::number::{Odds, Scaled, within};
-use super::state::State;
+use super::state::MessageState;
 use super::{EntryWeights, Program};
 use crate::numeric::Lanes;
 
@@ -26,7 +26,7 @@ impl Program {
     #[inline(always)]
     pub(super) fn visit_group<T: Odds, const L: usize>(
         &self,
-        state: &mut State<T, L>,
+        state: &mut MessageState<T, L>,
         group: usize,
         damping: Option<Damping<f64>>,
         watch: bool,
@@ -56,7 +56,7 @@ impl Program {
     #[inline(always)]
     pub(super) fn weigh_group<T: Odds, const L: usize>(
         &self,
-        state: &mut State<T, L>,
+        state: &mut MessageState<T, L>,
         group: usize,
         watch: bool,
     ) -> Lanes<f64, L> {
@@ -91,7 +91,7 @@ impl Program {
     #[inline(always)]
     pub(super) fn tell_parts<T: Odds, const L: usize>(
         &self,
-        state: &mut State<T, L>,
+        state: &mut MessageState<T, L>,
         group: usize,
         total: Lanes<f64, L>,
     ) {
@@ -112,7 +112,7 @@ impl Program {
 
     /// What the labels of links say of the states that they list.
     #[inline(always)]
-    fn hear_links<T: Odds, const L: usize>(&self, state: &mut State<T, L>, group: usize) {
+    fn hear_links<T: Odds, const L: usize>(&self, state: &mut MessageState<T, L>, group: usize) {
         for &link in &self.layout.group_links[group] {
             let cavity = state.cavity[self.layout.link_port[link]];
             let (mut on, mut off) = (Lanes([0.0; L]), Lanes([0.0; L]));
@@ -133,8 +133,8 @@ impl Program {
 
     /// The weight of every state, scaled so that the largest is near 1.
     #[inline(always)]
-    fn weigh<T: Odds, const L: usize>(&self, state: &mut State<T, L>, group: usize) {
-        let State { group_own, group_scaled, group_weight, group_exponent, .. } = state;
+    fn weigh<T: Odds, const L: usize>(&self, state: &mut MessageState<T, L>, group: usize) {
+        let MessageState { group_own, group_scaled, group_weight, group_exponent, .. } = state;
         let scaled: &mut Vec<Scaled<f64, L>> = &mut group_scaled[group];
         scaled.copy_from_slice(&group_own[group]);
         let tell = |scaled: &mut Scaled<f64, L>, said: &Lanes<f64, L>| {
@@ -172,7 +172,7 @@ impl Program {
     #[inline(always)]
     pub(super) fn sums<T: Odds, const L: usize>(
         &self,
-        state: &State<T, L>,
+        state: &MessageState<T, L>,
         group: usize,
         link: usize,
         entries: &EntryWeights,
@@ -196,7 +196,7 @@ impl Program {
     #[inline(always)]
     fn say_table<T: Odds, const L: usize>(
         &self,
-        state: &mut State<T, L>,
+        state: &mut MessageState<T, L>,
         group: usize,
         table: usize,
         damping: Option<Damping<f64>>,
@@ -237,7 +237,7 @@ impl Program {
     #[inline(always)]
     pub(super) fn table_cavity<T: Odds, const L: usize>(
         &self,
-        state: &State<T, L>,
+        state: &MessageState<T, L>,
         group: usize,
         table: usize,
     ) -> Vec<Lanes<f64, L>> {

@@ -10,9 +10,9 @@
 //! (first index the receiver): one division, no exponential. Damping mixes the probabilities
 //! `ρ/(1 + ρ)` of the old and the new message, which needs no second division.
 
-use super::layout::{Layout, Weights};
+use super::layout::{MessageLayout, Weights};
 use super::number::{Odds, Scaled, within};
-use super::state::State;
+use super::state::MessageState;
 use super::{mild, single};
 use crate::numeric::Lanes;
 
@@ -106,7 +106,7 @@ pub(super) fn message<T: Odds, const L: usize>(
 /// a probability close to 0 or 1 hides.
 #[inline(always)]
 pub(super) fn watch_change<T: Odds, const L: usize>(
-    state: &mut State<T, L>,
+    state: &mut MessageState<T, L>,
     old: &Lanes<T, L>,
     new: &Lanes<T, L>,
 ) {
@@ -135,9 +135,9 @@ pub(super) struct Pairs<'a, T> {
 /// One label, in place: its belief, then its messages over pairs and to its factors.
 #[inline(always)]
 pub(super) fn visit<T: Odds, const L: usize>(
-    layout: &Layout,
+    layout: &MessageLayout,
     pairs: &Pairs<'_, T>,
-    state: &mut State<T, L>,
+    state: &mut MessageState<T, L>,
     node: usize,
     damping: Option<Damping<T>>,
     watch: bool,
@@ -162,9 +162,9 @@ pub(super) fn visit<T: Odds, const L: usize>(
 /// All labels at once: messages from those before, into the other buffer.
 #[inline(always)]
 pub(super) fn flood<T: Odds, const L: usize>(
-    layout: &Layout,
+    layout: &MessageLayout,
     pairs: &Pairs<'_, T>,
-    state: &mut State<T, L>,
+    state: &mut MessageState<T, L>,
     damping: Option<Damping<T>>,
     watch: bool,
 ) {
@@ -191,8 +191,8 @@ pub(super) fn flood<T: Odds, const L: usize>(
 /// The belief of a label from the newest that it was told, which it says to its larger factors.
 #[inline(always)]
 pub(super) fn hear<T: Odds, const L: usize, const SAFE: usize>(
-    layout: &Layout,
-    state: &mut State<T, L>,
+    layout: &MessageLayout,
+    state: &mut MessageState<T, L>,
     node: usize,
     exponent: T,
     watch: bool,
@@ -215,8 +215,8 @@ pub(super) fn hear<T: Odds, const L: usize, const SAFE: usize>(
 /// What a label says to its larger factors: its odds without what each said.
 #[inline(always)]
 pub(super) fn tell_factors<T: Odds, const L: usize>(
-    layout: &Layout,
-    state: &mut State<T, L>,
+    layout: &MessageLayout,
+    state: &mut MessageState<T, L>,
     node: usize,
     odds: Lanes<T, L>,
 ) {

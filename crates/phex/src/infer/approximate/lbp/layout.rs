@@ -16,12 +16,12 @@ pub(super) enum Member {
     /// A binary label, by its port.
     Port(usize),
     /// Some states of a one-of group, by the index of the part.
-    Part(usize),
+    GroupPart(usize),
 }
 
 /// Index arrays for sweeps.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct MessageLayout {
     /// The label of each binary node.
     pub(super) label: Vec<usize>,
     /// The slots of node `i` are `slots[i]..slots[i + 1]`.
@@ -61,7 +61,7 @@ pub(super) struct Flat {
     pub(super) start: Vec<usize>,
     /// The slot of the message the other way; blanks point behind the last slot.
     pub(super) reverse: Vec<u32>,
-    /// The place of each slot of [`Layout`].
+    /// The place of each slot of [`MessageLayout`].
     pub(super) place: Vec<u32>,
 }
 
@@ -86,8 +86,8 @@ impl Flat {
     }
 }
 
-impl Layout {
-    pub(super) fn new(network: &Network) -> Result<Layout, Unfit> {
+impl MessageLayout {
+    pub(super) fn new(network: &Network) -> Result<MessageLayout, Unfit> {
         let label: Vec<usize> = network.binary().collect();
         let mut node = vec![usize::MAX; network.labels];
         label.iter().enumerate().for_each(|(at, &label)| node[label] = at);
@@ -138,7 +138,7 @@ impl Layout {
             let ports = factor.labels.iter().map(|&label| Member::Port(port_of(label)));
             let mut all: Vec<Member> = ports.collect();
             for (place, part) in factor.parts.iter().enumerate() {
-                all.push(Member::Part(parts.len()));
+                all.push(Member::GroupPart(parts.len()));
                 parts.push((at, part.group, place));
             }
             members.push(all);
@@ -152,7 +152,7 @@ impl Layout {
         let tables = network.tables.iter().enumerate();
         let both_ends = tables.flat_map(|(at, table)| [(table.a, at), (table.b, at)]);
         let flat = Flat::new(&slots, &reverse);
-        Ok(Layout {
+        Ok(MessageLayout {
             group_links: of_group(links.map(|(at, link)| (link.group, at)).collect()),
             group_parts: of_group(parts.iter().enumerate().map(|(at, p)| (p.1, at)).collect()),
             group_tables: of_group(both_ends.collect()),

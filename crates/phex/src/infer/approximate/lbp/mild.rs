@@ -5,9 +5,9 @@
 //! lie within `t` and `1/t`, so nothing is clipped, and eight multiply before the exponent is split off. About a quarter of the time goes into arithmetic; the rest moves messages.
 
 use super::labels::{Damping, hear};
-use super::layout::Layout;
+use super::layout::MessageLayout;
 use super::number::Odds;
-use super::state::State;
+use super::state::MessageState;
 use crate::numeric::Lanes;
 
 /// A message above and below the line.
@@ -70,9 +70,9 @@ fn one<T: Odds, const L: usize>(
 /// One label: its belief, then its messages, in place or into the other buffer.
 #[inline(always)]
 pub(super) fn visit<T: Odds, const L: usize, const FLOOD: bool>(
-    layout: &Layout,
+    layout: &MessageLayout,
     ratios: &[T],
-    state: &mut State<T, L>,
+    state: &mut MessageState<T, L>,
     node: usize,
     damping: Option<Damping<T>>,
     watch: bool,

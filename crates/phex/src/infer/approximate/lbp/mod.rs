@@ -23,9 +23,9 @@ mod state;
 use crate::infer::compiled::Compiled;
 use crate::infer::{Kernel, forward_to_own};
 use labels::Pairs;
-use layout::{Layout, Weights};
+use layout::{MessageLayout, Weights};
 use number::Odds;
-use state::State;
+use state::MessageState;
 
 use crate::infer::approximate::network::{Implied, Network};
 use crate::infer::compiled::Messages;
@@ -40,7 +40,7 @@ type EntryWeights = Vec<(usize, [f64; 2])>;
 #[derive(Debug)]
 struct Program {
     network: Network,
-    layout: Layout,
+    layout: MessageLayout,
     link_weights: Vec<EntryWeights>,
     table_weights: Vec<Vec<f64>>,
 }
@@ -62,12 +62,12 @@ struct PairWeights<T, const L: usize> {
     weights: Vec<Weights<T>>,
     ratios: Option<Vec<T>>,
     /// Messages of a register of rows, and of one row.
-    many: Pool<State<T, L>>,
-    one: Pool<State<T, 1>>,
+    many: Pool<MessageState<T, L>>,
+    one: Pool<MessageState<T, 1>>,
 }
 
 impl<T: Odds, const L: usize> PairWeights<T, L> {
-    fn new(network: &Network, layout: &Layout) -> PairWeights<T, L> {
+    fn new(network: &Network, layout: &MessageLayout) -> PairWeights<T, L> {
         PairWeights {
             weights: layout.weights(network),
             ratios: layout.ratios(network),
@@ -97,7 +97,7 @@ impl Lbp {
         let implied = Implied::new(&network);
         network.fill_tables(DENSE);
         network.symmetrise();
-        let layout = Layout::new(&network)?;
+        let layout = MessageLayout::new(&network)?;
         let double = PairWeights::new(&network, &layout);
         let strong = layout.strongest > SINGLE || network.is_hard();
         let single = (!strong).then(|| PairWeights::new(&network, &layout));

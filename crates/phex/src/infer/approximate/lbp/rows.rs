@@ -5,7 +5,7 @@ use multiversion::multiversion;
 use super::labels::{Damping, Pairs, flood, visit};
 use super::layout::Weights;
 use super::number::Odds;
-use super::state::State;
+use super::state::MessageState;
 use super::{Lbp, Program};
 use crate::infer::pool::Pool;
 use crate::infer::{Answers, Block, Diagnosis, MessageOrder, Number};
@@ -16,7 +16,7 @@ const DRIFT: f64 = 1e3;
 
 /// What an iteration needs beside the messages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step<'a, T> {
+pub(super) struct IterationInputs<'a, T> {
     pub(super) compiled: &'a Program,
     pub(super) pairs: Pairs<'a, T>,
     pub(super) damping: Option<Damping<T>>,
@@ -24,10 +24,15 @@ pub(super) struct Step<'a, T> {
     pub(super) flooding: bool,
 }
 
-impl<T: Odds> Step<'_, T> {
+impl<T: Odds> IterationInputs<'_, T> {
     /// One iteration; `backwards` turns the order of in-place sweeps.
     #[inline(always)]
-    fn iterate<const L: usize>(&self, state: &mut State<T, L>, watch: bool, backwards: bool) {
+    fn iterate<const L: usize>(
+        &self,
+        state: &mut MessageState<T, L>,
+        watch: bool,
+        backwards: bool,
+    ) {
         let Program { layout, network, .. } = self.compiled;
         for factor in 0..network.cardinalities.len() {
             self.compiled.visit_count(state, factor, self.wide_damping);
@@ -47,7 +52,7 @@ impl<T: Odds> Step<'_, T> {
 
     /// Some iterations, the last two watched: after a turn a label sees no news of those behind it.
     #[inline(always)]
-    fn iterations<const L: usize>(&self, state: &mut State<T, L>, stride: u32) {
+    fn iterations<const L: usize>(&self, state: &mut MessageState<T, L>, stride: u32) {
         (state.change.0, state.drift.0) = ([T::ZERO; L], [T::ZERO; L]);
         for at in 0..stride {
             // Up and down again: in a tree two sweeps reach everything.
@@ -58,31 +63,43 @@ impl<T: Odds> Step<'_, T> {
 
 /// A number type with the functions compiled for each vector width.
 pub(super) trait Vectors<const L: usize>: Odds {
-    fn iterations(step: &Step<'_, Self>, state: &mut State<Self, L>, stride: u32);
-    fn load(compiled: &Program, state: &mut State<Self, L>, fresh: &[bool; L]);
+    fn iterations(step: &IterationInputs<'_, Self>, state: &mut MessageState<Self, L>, stride: u32);
+    fn load(compiled: &Program, state: &mut MessageState<Self, L>, fresh: &[bool; L]);
     fn settle(
         compiled: &Program,
         weights: &[Weights<Self>],
-        state: &mut State<Self, L>,
+        state: &mut MessageState<Self, L>,
     ) -> [f64; L];
 }
 
 macro_rules! vectors {
     ($type:ty, $lanes:literal) => {
         impl Vectors<$lanes> for $type {
-            fn iterations(step: &Step<'_, $type>, state: &mut State<$type, $lanes>, stride: u32) {
+            fn iterations(
+                step: &IterationInputs<'_, $type>,
+                state: &mut MessageState<$type, $lanes>,
+                stride: u32,
+            ) {
                 #[multiversion(targets = "simd")]
-                fn go(step: &Step<'_, $type>, state: &mut State<$type, $lanes>, stride: u32) {
+                fn go(
+                    step: &IterationInputs<'_, $type>,
+                    state: &mut MessageState<$type, $lanes>,
+                    stride: u32,
+                ) {
                     step.iterations(state, stride);
                 }
                 go(step, state, stride);
             }
 
-            fn load(compiled: &Program, state: &mut State<$type, $lanes>, fresh: &[bool; $lanes]) {
+            fn load(
+                compiled: &Program,
+                state: &mut MessageState<$type, $lanes>,
+                fresh: &[bool; $lanes],
+            ) {
                 #[multiversion(targets = "simd")]
                 fn go(
                     compiled: &Program,
-                    state: &mut State<$type, $lanes>,
+                    state: &mut MessageState<$type, $lanes>,
                     fresh: &[bool; $lanes],
                 ) {
                     state.load(&compiled.network, &compiled.layout, fresh);
@@ -93,13 +110,13 @@ macro_rules! vectors {
             fn settle(
                 compiled: &Program,
                 weights: &[Weights<$type>],
-                state: &mut State<$type, $lanes>,
+                state: &mut MessageState<$type, $lanes>,
             ) -> [f64; $lanes] {
                 #[multiversion(targets = "simd")]
                 fn go(
                     compiled: &Program,
                     weights: &[Weights<$type>],
-                    state: &mut State<$type, $lanes>,
+                    state: &mut MessageState<$type, $lanes>,
                 ) -> [f64; $lanes] {
                     compiled.settle(weights, state)
                 }
@@ -119,7 +136,7 @@ impl Lbp {
     pub(super) fn run_lanes<S: Number, T: Vectors<L>, const L: usize>(
         &self,
         pairs: Pairs<'_, T>,
-        pool: &Pool<State<T, L>>,
+        pool: &Pool<MessageState<T, L>>,
         block: &Block<'_, S>,
         answers: &mut Answers<'_, S>,
     ) {
@@ -127,7 +144,7 @@ impl Lbp {
         let options = &self.options;
         let flooding = options.schedule == MessageOrder::Flooding;
         let damped = options.damping > 0.0;
-        let step = Step {
+        let step = IterationInputs {
             compiled: &self.compiled,
             pairs,
             damping: damped.then(|| Damping::new(options.damping)),
@@ -135,7 +152,7 @@ impl Lbp {
             flooding,
         };
         let Program { network, layout, .. } = &self.compiled;
-        let fresh = || State::new(network, layout, pairs.ratios, flooding);
+        let fresh = || MessageState::new(network, layout, pairs.ratios, flooding);
         let mut state = pool.take().unwrap_or_else(fresh);
         // All lanes are at multiples of the stride, so that a row's answer is its own.
         let stride =

@@ -15,8 +15,8 @@ use super::groups::rest;
 use super::labels::{belief, tell_factors};
 use super::layout::{Member, Weights};
 use super::number::Odds;
-use super::state::{State, TILE};
-use crate::infer::approximate::network::Place;
+use super::state::{MessageState, TILE};
+use crate::infer::approximate::network::PairPlace;
 use crate::infer::{Answers, Block, Evidence, Number};
 use crate::numeric::Lanes;
 use crate::numeric::Scalar;
@@ -42,7 +42,7 @@ impl Program {
     pub(super) fn settle<T: Odds, const L: usize>(
         &self,
         weights: &[Weights<T>],
-        state: &mut State<T, L>,
+        state: &mut MessageState<T, L>,
     ) -> [f64; L] {
         let layout = &self.layout;
         let mut product = Product { mantissa: Lanes([T::ONE; L]), exponent: Lanes([0.0; L]) };
@@ -98,7 +98,7 @@ impl Program {
 
     /// Adds the terms of groups and of factors that are not pairs.
     #[inline(always)]
-    fn add_larger<T: Odds, const L: usize>(&self, state: &State<T, L>, out: &mut [f64; L]) {
+    fn add_larger<T: Odds, const L: usize>(&self, state: &MessageState<T, L>, out: &mut [f64; L]) {
         let total = |group: usize| {
             let mut total = Lanes([0.0; L]);
             state.group_weight[group].iter().for_each(|weight| total += *weight);
@@ -134,7 +134,7 @@ impl Program {
                 for member in &self.layout.members[factor] {
                     out[lane] += match *member {
                         Member::Port(port) => port_term(port, lane),
-                        Member::Part(part) => {
+                        Member::GroupPart(part) => {
                             let (_, group, _) = self.layout.parts[part];
                             let total = totals[group];
                             let (here, rest) = self.part_weights(state, part, total);
@@ -159,7 +159,7 @@ impl Program {
     #[inline(always)]
     fn part_weights<T: Odds, const L: usize>(
         &self,
-        state: &State<T, L>,
+        state: &MessageState<T, L>,
         part: usize,
         total: Lanes<f64, L>,
     ) -> (Lanes<f64, L>, Lanes<f64, L>) {
@@ -194,7 +194,7 @@ impl Program {
     /// Writes the marginals of binary labels: those of each lane into its row.
     pub(super) fn write_binary<S: Number, T: Odds, const L: usize>(
         &self,
-        state: &State<T, L>,
+        state: &MessageState<T, L>,
         rows: &[Option<usize>; L],
         answers: &mut Answers<'_, S>,
     ) {
@@ -216,7 +216,7 @@ impl Program {
     pub(super) fn write<S: Number, T: Odds, const L: usize>(
         &self,
         weights: &[Weights<T>],
-        state: &State<T, L>,
+        state: &MessageState<T, L>,
         lane: usize,
         row: usize,
         block: &Block<'_, S>,
@@ -242,7 +242,7 @@ impl Program {
         let Some(expectations) = &mut answers.expectations else { return };
         let terms = self.network.terms.len();
         let out = &mut expectations[row * terms..(row + 1) * terms];
-        let both = |place: Place| self.both(weights, state, place, lane);
+        let both = |place: PairPlace| self.both(weights, state, place, lane);
         let pairs_on = |factor: usize| self.count_energy(state, factor).1.0[lane];
         self.network.expectations(|label| marginals[label].to_f64(), both, pairs_on, out);
     }
@@ -251,13 +251,13 @@ impl Program {
     fn both<T: Odds, const L: usize>(
         &self,
         weights: &[Weights<T>],
-        state: &State<T, L>,
-        place: Place,
+        state: &MessageState<T, L>,
+        place: PairPlace,
         lane: usize,
     ) -> f64 {
         match place {
-            Place::Never => 0.0,
-            Place::Pair(pair) => {
+            PairPlace::Never => 0.0,
+            PairPlace::Pair(pair) => {
                 let [a, b] = self.layout.pair_slots[pair].map(|slot| {
                     let owner = self.layout.owner[slot as usize] as usize;
                     let odds = state.belief[owner].0[lane].to_f64();
@@ -267,7 +267,7 @@ impl Program {
                 let (both, sum) = joint(&weights[slot].map(Scalar::to_f64), &a, &b);
                 both / sum
             }
-            Place::Link(link, s) => {
+            PairPlace::Link(link, s) => {
                 let shape = &self.network.links[link];
                 let weights = &state.group_weight[shape.group];
                 let total: f64 = weights.iter().map(|weight| weight.0[lane]).sum();
@@ -282,7 +282,7 @@ impl Program {
                     Err(_) => weights[s].0[lane] / total * odds / (1.0 + odds),
                 }
             }
-            Place::Table(table, s, t) => {
+            PairPlace::Table(table, s, t) => {
                 let shape = &self.network.tables[table];
                 let a = self.table_cavity(state, shape.a, table);
                 let b = self.table_cavity(state, shape.b, table);

@@ -5,17 +5,17 @@
 //! [`mild`](super::mild), so that a row alone has the answer that it has among others.
 
 use super::labels::{Damping, tell_factors, watch_change};
-use super::layout::{Layout, WIDTH};
+use super::layout::{MessageLayout, WIDTH};
 use super::mild::fraction;
 use super::number::{Odds, Scaled};
-use super::state::State;
+use super::state::MessageState;
 use crate::numeric::Lanes;
 
 /// The belief of a label from the messages in the compact buffer.
 #[inline(always)]
 fn hear<T: Odds, const L: usize>(
-    layout: &Layout,
-    state: &mut State<T, L>,
+    layout: &MessageLayout,
+    state: &mut MessageState<T, L>,
     node: usize,
     watch: bool,
 ) -> T {
@@ -82,8 +82,8 @@ fn vector<T: Odds>(all: &[T], first: usize) -> [T; WIDTH] {
 /// The messages that leave from a vector of slots.
 #[inline(always)]
 fn send<T: Odds, const L: usize>(
-    layout: &Layout,
-    state: &State<T, L>,
+    layout: &MessageLayout,
+    state: &MessageState<T, L>,
     first: usize,
     belief: &[T; WIDTH],
     damping: Option<Damping<T>>,
@@ -102,8 +102,8 @@ fn send<T: Odds, const L: usize>(
 /// One label, in place.
 #[inline(always)]
 pub(super) fn visit<T: Odds, const L: usize>(
-    layout: &Layout,
-    state: &mut State<T, L>,
+    layout: &MessageLayout,
+    state: &mut MessageState<T, L>,
     node: usize,
     damping: Option<Damping<T>>,
     watch: bool,
@@ -122,8 +122,8 @@ pub(super) fn visit<T: Odds, const L: usize>(
 /// All labels at once: first all beliefs, then all messages, vector after vector.
 #[inline(always)]
 pub(super) fn flood<T: Odds, const L: usize>(
-    layout: &Layout,
-    state: &mut State<T, L>,
+    layout: &MessageLayout,
+    state: &mut MessageState<T, L>,
     damping: Option<Damping<T>>,
     watch: bool,
 ) {

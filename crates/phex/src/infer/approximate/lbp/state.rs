@@ -1,6 +1,6 @@
 //! The messages of some rows, side by side.
 
-use super::layout::Layout;
+use super::layout::MessageLayout;
 use super::number::{Odds, Scaled};
 use crate::infer::approximate::network::Network;
 use crate::infer::{Block, Evidence, Number};
@@ -11,7 +11,7 @@ pub(super) const TILE: usize = 64;
 
 /// Everything that changes while messages pass.
 #[derive(Debug)]
-pub(super) struct State<T, const L: usize> {
+pub(super) struct MessageState<T, const L: usize> {
     /// The own odds of each binary node: score, bias, evidence.
     pub(super) own: Vec<Scaled<T, L>>,
     /// The odds of each binary node when it was last visited.
@@ -74,13 +74,13 @@ pub(super) struct Kept<T, const L: usize> {
     group_belief: Vec<Vec<Lanes<f64, L>>>,
 }
 
-impl<T: Odds, const L: usize> State<T, L> {
+impl<T: Odds, const L: usize> MessageState<T, L> {
     pub(super) fn new(
         network: &Network,
-        layout: &Layout,
+        layout: &MessageLayout,
         ratios: Option<&[T]>,
         flooding: bool,
-    ) -> State<T, L> {
+    ) -> MessageState<T, L> {
         let ratios = ratios.filter(|_| L == 1);
         let places = ratios.map_or(0, |_| layout.flat.reverse.len() + 1);
         let flat_nodes = ratios.map_or(0, |_| layout.nodes());
@@ -98,7 +98,7 @@ impl<T: Odds, const L: usize> State<T, L> {
         let entries = network.links.iter().map(|link| vec![wide; link.entries.len()]);
         let tables =
             network.tables.iter().map(|table| [table.a, table.b].map(|g| vec![wide; sizes[g]]));
-        State {
+        MessageState {
             own: vec![Scaled::ONE; nodes],
             belief: vec![one; nodes],
             probability: vec![one; nodes],
@@ -201,7 +201,7 @@ impl<T: Odds, const L: usize> State<T, L> {
     }
 
     /// Copies the messages of one row to where settling reads them.
-    pub(super) fn spread(&mut self, layout: &Layout) {
+    pub(super) fn spread(&mut self, layout: &MessageLayout) {
         if !self.flat.is_empty() {
             let all = self.messages.iter_mut().zip(&layout.flat.place);
             all.for_each(|(message, &place)| message.0[0] = self.flat[place as usize]);
@@ -228,7 +228,7 @@ impl<T: Odds, const L: usize> State<T, L> {
 
     /// Takes in what was collected, and forgets what was said, in these lanes.
     #[inline(always)]
-    pub(super) fn load(&mut self, network: &Network, layout: &Layout, fresh: &[bool; L]) {
+    pub(super) fn load(&mut self, network: &Network, layout: &MessageLayout, fresh: &[bool; L]) {
         for (own, &label) in self.own.iter_mut().zip(&layout.label) {
             blend(own, Scaled::exp(self.logs[label]), fresh);
         }

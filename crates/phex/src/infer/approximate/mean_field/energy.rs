@@ -5,6 +5,7 @@
 //! c₀₀`. Forbidden cells are kept apart, with 0 in their place.
 
 use crate::infer::approximate::network::{Frame, Network, Support};
+use crate::lists::Lists;
 
 /// The energy of a model's factor graph.
 #[derive(Debug)]
@@ -30,34 +31,6 @@ pub(super) struct Group {
     pub(super) hard: bool,
     /// The states of each member: of one node each.
     pub(super) members: Vec<Vec<usize>>,
-}
-
-/// A list for each of many keys, in one piece of memory.
-#[derive(Debug)]
-pub(super) struct Lists<E> {
-    first: Vec<usize>,
-    entries: Vec<E>,
-}
-
-impl<E: Copy> Lists<E> {
-    fn new(keys: usize, mut entries: Vec<(usize, E)>) -> Lists<E> {
-        entries.sort_by_key(|entry| entry.0);
-        let mut first = vec![0; keys + 1];
-        entries.iter().for_each(|entry| first[entry.0 + 1] += 1);
-        for key in 0..keys {
-            first[key + 1] += first[key];
-        }
-        Lists { first, entries: entries.into_iter().map(|entry| entry.1).collect() }
-    }
-
-    #[inline(always)]
-    pub(super) fn of(&self, key: usize) -> &[E] {
-        &self.entries[self.first[key]..self.first[key + 1]]
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
 }
 
 impl Energy {
@@ -93,19 +66,20 @@ impl Energy {
                 couple(a + s, b + t, finite(cost));
             }
         }
-        let forbidden = support.cells().flat_map(|(s, t)| [(s, t), (t, s)]).collect();
+        let forbidden: Vec<(usize, usize)> =
+            support.cells().flat_map(|(s, t)| [(s, t), (t, s)]).collect();
         let groups: Vec<Group> = network.cardinalities.iter().map(|f| group(f, frame)).collect();
         let node = |states: &Vec<usize>| frame.first.partition_point(|&f| f <= states[0]) - 1;
         let places = groups.iter().enumerate().flat_map(|(at, group)| {
             let member = move |(place, states)| (node(states), (at, place));
             group.members.iter().enumerate().map(member)
         });
-        let groups_at = Lists::new(frame.nodes(), places.collect());
+        let groups_at = Lists::by_key(frame.nodes(), places);
         Energy {
             constant,
             field,
-            couplings: Lists::new(frame.states(), couplings),
-            forbidden: Lists::new(frame.states(), forbidden),
+            couplings: Lists::by_key(frame.states(), couplings.into_iter()),
+            forbidden: Lists::by_key(frame.states(), forbidden.into_iter()),
             groups,
             groups_at,
         }
@@ -113,7 +87,7 @@ impl Energy {
 
     /// Whether some state is forbidden.
     pub(super) fn is_hard(&self) -> bool {
-        self.forbidden.len() > 0 || self.groups.iter().any(|group| group.hard)
+        !self.forbidden.items().is_empty() || self.groups.iter().any(|group| group.hard)
     }
 }
 

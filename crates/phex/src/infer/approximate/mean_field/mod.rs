@@ -25,7 +25,7 @@ use std::ops::Range;
 use ascent::Ascent;
 use energy::Energy;
 
-use crate::infer::approximate::network::{Frame, Live, Network, Place, Support};
+use crate::infer::approximate::network::{Frame, Live, Network, PairPlace, Support};
 use crate::infer::{
     Answers, Block, Diagnosis, GroupForm, MessageOptions, NO_BOUND, Number, Options, Unfit,
 };
@@ -51,7 +51,7 @@ pub(crate) struct MeanField {
 }
 
 /// The answer of some rows.
-struct Found<const L: usize> {
+struct RowsFound<const L: usize> {
     ascent: Ascent<L>,
     bound: [f64; L],
     diagnosis: [Diagnosis; L],
@@ -108,7 +108,7 @@ impl MeanField {
     }
 
     /// Climbs from where the ascent stands.
-    fn climb<const L: usize>(&self, mut ascent: Ascent<L>) -> Found<L> {
+    fn climb<const L: usize>(&self, mut ascent: Ascent<L>) -> RowsFound<L> {
         let limits = (self.messages.iterations, self.messages.tolerance);
         let course = ascent.climb(&self.energy, &self.frame, true, limits);
         let bound = ascent.bound(&self.energy);
@@ -118,11 +118,11 @@ impl MeanField {
             residual: course.residual[lane],
             ..Diagnosis::default()
         });
-        Found { ascent, bound, diagnosis }
+        RowsFound { ascent, bound, diagnosis }
     }
 
     /// Climbs from two places and keeps the better bound of each row.
-    fn climb_twice<const L: usize>(&self, scores: &Ascent<L>) -> Found<L> {
+    fn climb_twice<const L: usize>(&self, scores: &Ascent<L>) -> RowsFound<L> {
         let mut soft = scores.clone();
         let mut best = if self.energy.is_hard() {
             let limits = (self.messages.iterations, self.messages.tolerance.max(1e-4));
@@ -156,7 +156,7 @@ impl MeanField {
     }
 
     /// Keeps of each node the states that go together with the others', and climbs from there.
-    fn climb_settled<const L: usize>(&self, from: &Ascent<L>, support: &Support) -> Found<L> {
+    fn climb_settled<const L: usize>(&self, from: &Ascent<L>, support: &Support) -> RowsFound<L> {
         let mut ascent = from.clone();
         let mut settled = [true; L];
         let mut live = Live::default();
@@ -189,7 +189,7 @@ impl MeanField {
 
     fn write<T: Number, const L: usize>(
         &self,
-        found: &Found<L>,
+        found: &RowsFound<L>,
         lane: usize,
         row: usize,
         answers: &mut Answers<'_, T>,
@@ -206,18 +206,18 @@ impl MeanField {
         answers.diagnosis[row] = found.diagnosis[lane];
         let Some(all) = &mut answers.expectations else { return };
         let terms = self.network.terms.len();
-        let both = |place: Place| match place {
-            Place::Pair(at) => on(self.network.pairs[at].a) * on(self.network.pairs[at].b),
-            Place::Link(at, state) => {
+        let both = |place: PairPlace| match place {
+            PairPlace::Pair(at) => on(self.network.pairs[at].a) * on(self.network.pairs[at].b),
+            PairPlace::Link(at, state) => {
                 let link = &self.network.links[at];
                 mass(self.frame.first[self.frame.group(link.group)] + state) * on(link.label)
             }
-            Place::Table(at, s, t) => {
+            PairPlace::Table(at, s, t) => {
                 let table = &self.network.tables[at];
                 let [a, b] = [table.a, table.b].map(|g| self.frame.first[self.frame.group(g)]);
                 mass(a + s) * mass(b + t)
             }
-            Place::Never => 0.0,
+            PairPlace::Never => 0.0,
         };
         let pairs_on = |group: usize| found.ascent.pairs_on(group, lane);
         let out = &mut all[row * terms..(row + 1) * terms];

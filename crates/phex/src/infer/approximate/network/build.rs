@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cardinality, GroupForm, Link, Network, PairFactor, Part, Place, Table, Term};
+use super::{
+    Cardinality, GroupForm, GroupPart, Link, Network, PairFactor, PairPlace, TableFactor,
+    TermReading,
+};
 use crate::graph::LabelId;
 use crate::infer::Unfit;
 use crate::model::{Model, Relation};
@@ -176,7 +179,7 @@ impl Builder {
         }
         let sorted = |(group, mut states): (usize, Vec<usize>)| {
             states.sort_unstable();
-            Part { group, states }
+            GroupPart { group, states }
         };
         Cardinality { cost, labels: binary, parts: parts.into_iter().map(sorted).collect() }
     }
@@ -190,28 +193,28 @@ impl Builder {
         let table_at = indices(self.tables.keys().copied().collect());
         let state_of = &self.state_of;
         let place = |a: usize, b: usize| match (state_of[a], state_of[b]) {
-            (None, None) => Place::Pair(pair_at[&(a.min(b), a.max(b))]),
-            (Some((group, state)), None) => Place::Link(link_at[&(group, b)], state),
-            (None, Some((group, state))) => Place::Link(link_at[&(group, a)], state),
-            (Some((g, _)), Some((h, _))) if g == h => Place::Never,
-            (Some((g, s)), Some((h, t))) if g < h => Place::Table(table_at[&(g, h)], s, t),
-            (Some((g, s)), Some((h, t))) => Place::Table(table_at[&(h, g)], t, s),
+            (None, None) => PairPlace::Pair(pair_at[&(a.min(b), a.max(b))]),
+            (Some((group, state)), None) => PairPlace::Link(link_at[&(group, b)], state),
+            (None, Some((group, state))) => PairPlace::Link(link_at[&(group, a)], state),
+            (Some((g, _)), Some((h, _))) if g == h => PairPlace::Never,
+            (Some((g, s)), Some((h, t))) if g < h => PairPlace::Table(table_at[&(g, h)], s, t),
+            (Some((g, s)), Some((h, t))) => PairPlace::Table(table_at[&(h, g)], t, s),
         };
         let mut next = 0;
         let terms = model.relations().iter().map(|relation| match relation {
             Relation::Hierarchy { parent, child, .. } => {
                 let place = place(parent.index(), child.index());
-                Term::Both { place, child: Some(child.index()) }
+                TermReading::Both { place, child: Some(child.index()) }
             }
             Relation::Exclusion { a, b, .. } | Relation::Pair { a, b, .. } => {
-                Term::Both { place: place(a.index(), b.index()), child: None }
+                TermReading::Both { place: place(a.index(), b.index()), child: None }
             }
             Relation::Group { labels, .. } if form == GroupForm::Pairs => {
-                Term::Pairs(pairs_of(labels).map(|(a, b)| place(a, b)).collect())
+                TermReading::Pairs(pairs_of(labels).map(|(a, b)| place(a, b)).collect())
             }
             Relation::Group { .. } => {
                 next += 1;
-                Term::Cardinality(next - 1)
+                TermReading::Cardinality(next - 1)
             }
         });
         let terms = terms.collect();
@@ -221,7 +224,7 @@ impl Builder {
             label,
             entries: entries.into_iter().collect(),
         });
-        let tables = self.tables.into_iter().map(|((a, b), entries)| Table {
+        let tables = self.tables.into_iter().map(|((a, b), entries)| TableFactor {
             a,
             b,
             entries: entries.into_iter().map(|((s, t), cost)| (s, t, cost)).collect(),

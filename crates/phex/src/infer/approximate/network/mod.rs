@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | [`PairFactor`] | two binary labels | `costs[x_a][x_b]` |
 //! | [`Link`] | a one-of group and a binary label | `costs[x]` where the group is in a listed state, else 0 |
-//! | [`Table`] | two one-of groups | `cost` at listed pairs of states, else 0 |
+//! | [`TableFactor`] | two one-of groups | `cost` at listed pairs of states, else 0 |
 //! | [`Cardinality`] | labels and parts of one-of groups | `cost · C(m, 2)` for m members on |
 //!
 //! All relations between the same two nodes are one factor. What a relation costs by one label alone
@@ -52,7 +52,7 @@ pub struct Link {
 
 /// Two one-of groups.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct TableFactor {
     /// The first group.
     pub a: usize,
     /// The second.
@@ -69,7 +69,7 @@ pub struct Cardinality {
     /// Binary members.
     pub labels: Vec<usize>,
     /// One-of groups of which some states are members: at most one of them is on.
-    pub parts: Vec<Part>,
+    pub parts: Vec<GroupPart>,
 }
 
 impl Cardinality {
@@ -91,7 +91,7 @@ impl Cardinality {
 
 /// Some states of a one-of group.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct GroupPart {
     /// The group.
     pub group: usize,
     /// Ascending.
@@ -100,7 +100,7 @@ pub struct Part {
 
 /// Where the probability that two labels are both on is read off.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum PairPlace {
     /// This pair factor.
     Pair(usize),
     /// This link, at this state of its group.
@@ -113,11 +113,11 @@ pub(crate) enum Place {
 
 /// Where the expected violations of a relation are read off.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Term {
+pub(crate) enum TermReading {
     /// Two labels: violated when both are on; a hierarchy edge, when its child is on without.
-    Both { place: Place, child: Option<usize> },
+    Both { place: PairPlace, child: Option<usize> },
     /// An exclusion group written as pairs.
-    Pairs(Vec<Place>),
+    Pairs(Vec<PairPlace>),
     /// An exclusion group as one factor.
     Cardinality(usize),
 }
@@ -140,11 +140,11 @@ pub struct Network {
     /// Factors of a group and a binary label.
     pub links: Vec<Link>,
     /// Factors of two groups.
-    pub tables: Vec<Table>,
+    pub tables: Vec<TableFactor>,
     /// Exclusion groups that are counted.
     pub cardinalities: Vec<Cardinality>,
     /// A term for each relation of the model.
-    pub(crate) terms: Vec<Term>,
+    pub(crate) terms: Vec<TermReading>,
 }
 
 impl Network {
@@ -200,29 +200,29 @@ impl Network {
     pub(crate) fn expectations<T: Scalar>(
         &self,
         marginal: impl Fn(usize) -> f64,
-        both: impl Fn(Place) -> f64,
+        both: impl Fn(PairPlace) -> f64,
         pairs_on: impl Fn(usize) -> f64,
         out: &mut [T],
     ) {
-        let both = |place: Place| if place == Place::Never { 0.0 } else { both(place) };
+        let both = |place: PairPlace| if place == PairPlace::Never { 0.0 } else { both(place) };
         for (term, out) in self.terms.iter().zip(out) {
             *out = T::from_f64(match term {
-                Term::Both { place, child: None } => both(*place),
-                Term::Both { place, child: Some(child) } => {
+                TermReading::Both { place, child: None } => both(*place),
+                TermReading::Both { place, child: Some(child) } => {
                     (marginal(*child) - both(*place)).max(0.0)
                 }
-                Term::Pairs(places) => places.iter().map(|&place| both(place)).sum(),
-                Term::Cardinality(factor) => pairs_on(*factor),
+                TermReading::Pairs(places) => places.iter().map(|&place| both(place)).sum(),
+                TermReading::Cardinality(factor) => pairs_on(*factor),
             });
         }
     }
 
     /// All the places where relations read off a joint probability.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+    pub(crate) fn places(&self) -> impl Iterator<Item = PairPlace> + '_ {
         self.terms.iter().flat_map(|term| match term {
-            Term::Both { place, .. } => std::slice::from_ref(place).iter().copied(),
-            Term::Pairs(places) => places.iter().copied(),
-            Term::Cardinality(_) => [].iter().copied(),
+            TermReading::Both { place, .. } => std::slice::from_ref(place).iter().copied(),
+            TermReading::Pairs(places) => places.iter().copied(),
+            TermReading::Cardinality(_) => [].iter().copied(),
         })
     }
 

@@ -25,7 +25,7 @@ fn log_weight(network: &Network, scores: &[f64], state: &[bool]) -> f64 {
     });
     let cardinalities = network.cardinalities.iter().map(|factor| {
         let labels: usize = factor.labels.iter().map(|&label| bit(label)).sum();
-        let part = |part: &&super::Part| part.states.contains(&state_of(part.group));
+        let part = |part: &&super::GroupPart| part.states.contains(&state_of(part.group));
         let m = (labels + factor.parts.iter().filter(part).count()) as f64;
         if m < 2.0 { 0.0 } else { factor.cost * m * (m - 1.0) / 2.0 }
     });

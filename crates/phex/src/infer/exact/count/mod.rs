@@ -25,7 +25,7 @@ const MAX_GROUPS: usize = 4;
 
 /// A forest in the form that the recursions read.
 #[derive(Debug, Clone)]
-pub(crate) struct Forest {
+pub(crate) struct CountForest {
     parent: Vec<Option<usize>>,
     /// The children of each label; the last entry holds the roots.
     children: Vec<Vec<usize>>,
@@ -41,7 +41,7 @@ pub(crate) struct Forest {
     cap: Option<usize>,
 }
 
-impl Forest {
+impl CountForest {
     /// A count, or the overflow cell.
     #[inline(always)]
     fn capped(&self, count: usize) -> usize {
@@ -81,9 +81,9 @@ impl Forest {
 /// A compiled dense forest.
 #[derive(Debug)]
 pub(crate) struct Count {
-    forest: Forest,
+    forest: CountForest,
     /// With a cap: the forest without it, for rows that the cap leaves no state.
-    uncapped: Option<Forest>,
+    uncapped: Option<CountForest>,
     bias: Vec<f64>,
     constant: f64,
     operations: f64,
@@ -130,7 +130,7 @@ impl Count {
         let layers = 1usize << model.one_of().len();
         let all = (0..layers).flat_map(|a| (0..layers).map(move |b| (a, b)));
         let disjoint = all.filter(|(a, b)| a & b == 0).map(|(a, b)| (a, b, a | b)).collect();
-        let forest = Forest {
+        let forest = CountForest {
             parent,
             children,
             depth,
@@ -148,7 +148,7 @@ impl Count {
             return Err(Unfit::Budget { needs });
         }
         let (bias, constant) = (model.bias().to_vec(), model.constant());
-        let uncapped = cap.map(|_| Forest { cap: None, ..forest.clone() });
+        let uncapped = cap.map(|_| CountForest { cap: None, ..forest.clone() });
         Ok(Count { forest, uncapped, bias, constant, operations, cells })
     }
 
@@ -184,7 +184,7 @@ impl Count {
         for row in 0..block.rows() {
             let unary = self.unary(block, row);
             let tame = unary.iter().all(|u| u[1].abs() <= LIMIT || u[1] == f64::NEG_INFINITY);
-            let answer = |forest: &Forest| {
+            let answer = |forest: &CountForest| {
                 let fast = if tame { answer::<Linear>(forest, &unary) } else { None };
                 fast.or_else(|| answer::<Log>(forest, &unary))
             };
@@ -234,7 +234,7 @@ impl Count {
     }
 }
 
-impl Forest {
+impl CountForest {
     /// Operations a row and cells of all tables.
     fn cost(&self) -> (f64, f64) {
         let n = self.parent.len();
@@ -259,7 +259,7 @@ impl Forest {
 
 /// Log Z without and with the overflow, and the expectations; `None` when nothing is possible
 /// or (in linear weights) something underflowed.
-fn answer<W: Weight>(forest: &Forest, unary: &[Unary]) -> Option<(f64, f64, Expected)> {
+fn answer<W: Weight>(forest: &CountForest, unary: &[Unary]) -> Option<(f64, f64, Expected)> {
     let inside = Inside::<W>::new(forest, unary)?;
     let (high, low) = inside.log_partition(forest);
     if low == f64::NEG_INFINITY {

@@ -1,5 +1,7 @@
 //! Three readings of the same recursion: sums of weights, sums in the log domain, and maxima.
 
+use crate::numeric::log_add;
+
 /// A weight that can be multiplied and accumulated.
 pub(super) trait Weight: Copy + PartialEq {
     const ZERO: Self;
@@ -72,11 +74,7 @@ impl Weight for Log {
     }
 
     fn plus(self, other: Log) -> Log {
-        let (high, low) = if self.0 > other.0 { (self.0, other.0) } else { (other.0, self.0) };
-        if low == f64::NEG_INFINITY {
-            return Log(high);
-        }
-        Log(high + (low - high).exp().ln_1p())
+        Log(log_add(self.0, other.0))
     }
 
     fn rescale(values: &mut [Log]) -> Option<f64> {

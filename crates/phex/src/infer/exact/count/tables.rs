@@ -11,18 +11,18 @@
 //!
 //! The outside pass runs the same sums backwards with `B_k = O_v`. Groups need `t ∩ t' = ∅`.
 
-use super::Forest;
+use super::CountForest;
 use super::semiring::Weight;
 
 /// The shape of a table: ancestors on × labels on × groups satisfied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct CountShape {
     pub(super) above: usize,
     pub(super) counts: usize,
     pub(super) layers: usize,
 }
 
-impl Shape {
+impl CountShape {
     pub(super) fn len(&self) -> usize {
         self.above * self.counts * self.layers
     }
@@ -35,15 +35,15 @@ impl Shape {
 
 /// A table with the logarithm of its scale.
 #[derive(Debug, Clone)]
-pub(super) struct Table<W> {
-    pub(super) shape: Shape,
+pub(super) struct CountTable<W> {
+    pub(super) shape: CountShape,
     pub(super) cells: Vec<W>,
     pub(super) scale: f64,
 }
 
-impl<W: Weight> Table<W> {
-    fn zeros(shape: Shape) -> Table<W> {
-        Table { shape, cells: vec![W::ZERO; shape.len()], scale: 0.0 }
+impl<W: Weight> CountTable<W> {
+    fn zeros(shape: CountShape) -> CountTable<W> {
+        CountTable { shape, cells: vec![W::ZERO; shape.len()], scale: 0.0 }
     }
 }
 
@@ -53,9 +53,9 @@ pub(super) type Unary = [f64; 2];
 /// The inside pass of one row. Node `n` is the virtual root above all trees.
 pub(super) struct Inside<W> {
     /// `F_0, F_1, …` of each node.
-    pub(super) merged: Vec<Vec<Table<W>>>,
+    pub(super) merged: Vec<Vec<CountTable<W>>>,
     /// `G` of each label.
-    pub(super) subtree: Vec<Table<W>>,
+    pub(super) subtree: Vec<CountTable<W>>,
 }
 
 /// `exp(−cost · times)`, with `∞ · 0 = 0`.
@@ -66,11 +66,11 @@ fn penalty<W: Weight>(cost: f64, times: usize) -> W {
 
 impl<W: Weight> Inside<W> {
     /// `None`: a table came out all zero, by underflow or because no state is possible.
-    pub(super) fn new(forest: &Forest, unary: &[Unary]) -> Option<Inside<W>> {
+    pub(super) fn new(forest: &CountForest, unary: &[Unary]) -> Option<Inside<W>> {
         let n = forest.parent.len();
         let mut inside: Inside<W> =
             Inside { merged: vec![Vec::new(); n + 1], subtree: Vec::with_capacity(n) };
-        inside.subtree.resize(n, Table::zeros(Shape { above: 0, counts: 0, layers: 0 }));
+        inside.subtree.resize(n, CountTable::zeros(CountShape { above: 0, counts: 0, layers: 0 }));
         for &node in &forest.bottom_up {
             inside.merge(forest, node)?;
             if node < n {
@@ -81,11 +81,11 @@ impl<W: Weight> Inside<W> {
     }
 
     /// Merges the children of a node.
-    fn merge(&mut self, forest: &Forest, node: usize) -> Option<()> {
+    fn merge(&mut self, forest: &CountForest, node: usize) -> Option<()> {
         // What children see of their ancestors: those of the node, and the node itself.
         let above = forest.seen_by_children(node);
         let layers = forest.layers;
-        let mut first = Table::<W>::zeros(Shape { above, counts: 1, layers });
+        let mut first = CountTable::<W>::zeros(CountShape { above, counts: 1, layers });
         (0..above).for_each(|a| {
             let at = first.shape.at(a, 0, 0);
             first.cells[at] = W::ONE;
@@ -95,7 +95,7 @@ impl<W: Weight> Inside<W> {
             let so_far = &merged[merged.len() - 1];
             let sub = &self.subtree[child];
             let counts = forest.capped(so_far.shape.counts - 1 + sub.shape.counts - 1) + 1;
-            let mut next = Table::<W>::zeros(Shape { above, counts, layers });
+            let mut next = CountTable::<W>::zeros(CountShape { above, counts, layers });
             next.scale = so_far.scale + sub.scale;
             for a in 0..above {
                 for big in 0..so_far.shape.counts {
@@ -121,11 +121,11 @@ impl<W: Weight> Inside<W> {
     }
 
     /// Adds the node itself to its merged children.
-    fn close(&self, forest: &Forest, node: usize, unary: Unary) -> Option<Table<W>> {
+    fn close(&self, forest: &CountForest, node: usize, unary: Unary) -> Option<CountTable<W>> {
         let merged = &self.merged[node][forest.children[node].len()];
         let above = forest.depth[node] + 1;
         let counts = forest.capped(merged.shape.counts) + 1;
-        let mut table = Table::<W>::zeros(Shape { above, counts, layers: forest.layers });
+        let mut table = CountTable::<W>::zeros(CountShape { above, counts, layers: forest.layers });
         table.scale = merged.scale;
         for a in 0..above {
             for on in 0..2 {
@@ -145,7 +145,7 @@ impl<W: Weight> Inside<W> {
     }
 
     /// The log-partition: with the overflow cell of a capped count, and without it.
-    pub(super) fn log_partition(&self, forest: &Forest) -> (f64, f64) {
+    pub(super) fn log_partition(&self, forest: &CountForest) -> (f64, f64) {
         let root = &self.merged[forest.parent.len()];
         let total = &root[root.len() - 1];
         let (mut with, mut without) = (W::ZERO, W::ZERO);
@@ -170,18 +170,18 @@ pub(super) struct Expected {
 
 /// The outside pass. `None` when the mass of some node is not the partition: underflow.
 pub(super) fn outside<W: Weight>(
-    forest: &Forest,
+    forest: &CountForest,
     inside: &Inside<W>,
     unary: &[Unary],
     log_z: f64,
 ) -> Option<Expected> {
     let n = forest.parent.len();
     let mut expected = Expected { marginals: vec![0.0; n], violations: vec![0.0; 2 * n + 1] };
-    let mut outer: Vec<Option<Table<W>>> = vec![None; n];
+    let mut outer: Vec<Option<CountTable<W>>> = vec![None; n];
     for &node in forest.bottom_up.iter().rev() {
         let merged = &inside.merged[node];
         let last = &merged[merged.len() - 1];
-        let mut back = Table::<W>::zeros(last.shape);
+        let mut back = CountTable::<W>::zeros(last.shape);
         if node == n {
             for count in (0..last.shape.counts).filter(|&count| !forest.is_overflow(count)) {
                 back.cells[last.shape.at(0, count, forest.layers - 1)] = W::ONE;
@@ -220,8 +220,8 @@ pub(super) fn outside<W: Weight>(
         back.scale += W::rescale(&mut back.cells)?;
         for (step, &child) in forest.children[node].iter().enumerate().rev() {
             let (before, sub) = (&merged[step], &inside.subtree[child]);
-            let mut to_child = Table::<W>::zeros(sub.shape);
-            let mut to_before = Table::<W>::zeros(before.shape);
+            let mut to_child = CountTable::<W>::zeros(sub.shape);
+            let mut to_before = CountTable::<W>::zeros(before.shape);
             (to_child.scale, to_before.scale) = (back.scale + before.scale, back.scale + sub.scale);
             let level = back.scale + before.scale + sub.scale - log_z;
             for a in 0..before.shape.above {

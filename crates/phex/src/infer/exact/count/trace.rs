@@ -1,6 +1,6 @@
 //! A label set from the tables of an inside pass, top down.
 
-use super::Forest;
+use super::CountForest;
 use super::semiring::Weight;
 use super::tables::{Inside, Unary};
 
@@ -13,7 +13,7 @@ pub(super) fn largest(weights: &[f64]) -> Option<usize> {
 /// Goes down the forest; `choose` picks among log-weights: at random for a sample, the largest for
 /// the best set (with tables of maxima).
 pub(super) fn trace<W: Weight>(
-    forest: &Forest,
+    forest: &CountForest,
     inside: &Inside<W>,
     unary: &[Unary],
     choose: &mut dyn FnMut(&[f64]) -> Option<usize>,

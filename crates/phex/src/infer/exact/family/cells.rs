@@ -5,7 +5,7 @@
 //! the child receives `Σ F_{j−1}(m) B_j(m)` when off and `Σ F_{j−1}(m) q^m B_j(m+1)` when on.
 //! Layers of one-of groups multiply like dual numbers.
 
-use super::number::Number;
+use super::number::Semiring;
 
 /// What a child receives: `[off, on]`.
 pub(super) type Received<N> = [N; 2];
@@ -13,7 +13,7 @@ pub(super) type Received<N> = [N; 2];
 /// Forwards without layers. Returns the largest cell. With a full `output` of the same width the
 /// overflow is dropped, or kept in the last cell.
 #[inline(always)]
-pub(super) fn join<N: Number>(
+pub(super) fn join<N: Semiring>(
     input: &[N],
     output: &mut [N],
     e: [N; 2],
@@ -45,7 +45,7 @@ pub(super) fn join<N: Number>(
 /// As [`join`], with one open group: `input` and `output` are two layers each, `e0` the child's
 /// messages without, `e1` those with the group's label.
 #[inline(always)]
-pub(super) fn join_dual<N: Number>(
+pub(super) fn join_dual<N: Semiring>(
     input: &[N],
     output: &mut [N],
     e0: [N; 2],
@@ -86,7 +86,7 @@ pub(super) fn join_dual<N: Number>(
 
 /// As [`join`], but adds to the output: for one move between layers.
 #[inline(always)]
-pub(super) fn join_add<N: Number>(
+pub(super) fn join_add<N: Semiring>(
     input: &[N],
     output: &mut [N],
     e: [N; 2],
@@ -109,7 +109,7 @@ pub(super) fn join_add<N: Number>(
 
 /// Backwards without layers, in place: `cells` are B_j before and B_{j−1} after.
 #[inline(always)]
-pub(super) fn part<N: Number>(
+pub(super) fn part<N: Semiring>(
     before: &[N],
     cells: &mut [N],
     e: [N; 2],
@@ -144,7 +144,7 @@ fn rest_len<N>(before: &[N], width: usize) -> usize {
 
 /// As [`part`], with one open group. Returns what the child receives without and with its label.
 #[inline(always)]
-pub(super) fn part_dual<N: Number>(
+pub(super) fn part_dual<N: Semiring>(
     before: [&[N]; 2],
     cells: [&mut [N]; 2],
     e0: [N; 2],
@@ -182,7 +182,7 @@ pub(super) fn part_dual<N: Number>(
 
 /// As [`part`] for one move between layers: adds B_{j−1} to `output`.
 #[inline(always)]
-pub(super) fn part_add<N: Number>(
+pub(super) fn part_add<N: Semiring>(
     before: &[N],
     cells: &[N],
     output: &mut [N],

@@ -3,23 +3,23 @@
 use std::ops::Range;
 
 use super::Unfit;
-use super::layers::{Groups, MAX_OPEN, Move, Open};
-use super::plan::{Kind, Node, Plan, Step, Unit};
+use super::layers::{Groups, LayerMove, MAX_OPEN, Open};
+use super::plan::{ForestNode, ForestProgram, JoinStep, SiblingUnit, StepKind};
 use super::structure::Structure;
 use crate::infer::Budget;
 use crate::model::Model;
 
-impl Plan {
+impl ForestProgram {
     pub(super) fn new(
         model: &Model,
         structure: &Structure,
         cap: usize,
         saturate: bool,
         budget: &Budget,
-    ) -> Result<Plan, Unfit> {
+    ) -> Result<ForestProgram, Unfit> {
         let n = model.len();
         let groups = Groups::new(model)?;
-        let plan = Plan {
+        let plan = ForestProgram {
             nodes: Vec::with_capacity(n + 1),
             units: Vec::new(),
             steps: Vec::with_capacity(n),
@@ -90,7 +90,7 @@ impl Plan {
 }
 
 struct Emitter<'a> {
-    plan: Plan,
+    plan: ForestProgram,
     structure: &'a Structure,
     groups: Groups,
     open_at: Vec<Open>,
@@ -99,7 +99,7 @@ struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    fn moves(&mut self, moves: Vec<Move>) -> Range<usize> {
+    fn moves(&mut self, moves: Vec<LayerMove>) -> Range<usize> {
         let from = self.plan.moves.len();
         self.plan.moves.extend(moves);
         from..self.plan.moves.len()
@@ -154,16 +154,16 @@ impl Emitter<'_> {
         };
         let on = (1 << own.len()) - 1;
         let (after, moves) = self.groups.join(&open, &own)?;
-        let off = moves.iter().filter(|step| step.b == 0).map(|step| Move { b: 0, ..*step });
-        let mut own_moves: Vec<Move> = off.collect();
+        let off = moves.iter().filter(|step| step.b == 0).map(|step| LayerMove { b: 0, ..*step });
+        let mut own_moves: Vec<LayerMove> = off.collect();
         let on = moves.iter().filter(|step| usize::from(step.b) == on);
-        own_moves.extend(on.map(|step| Move { b: 1, ..*step }));
+        own_moves.extend(on.map(|step| LayerMove { b: 1, ..*step }));
         self.plan.operations += 20.0 + 8.0 * own_moves.len() as f64;
         let layers = 1 << after.len();
         if from < self.plan.units.len() {
             self.plan.parents.push(self.plan.nodes.len());
         }
-        let stays = |way: &Move| way.a == way.to;
+        let stays = |way: &LayerMove| way.a == way.to;
         let same_layers = own_moves.len() == 2 * layers && own_moves.iter().all(stays);
         let own = self.moves(own_moves);
         if let Some(label) = label {
@@ -171,7 +171,7 @@ impl Emitter<'_> {
             self.open_at[label] = after;
         }
         let units = from..self.plan.units.len();
-        self.plan.nodes.push(Node {
+        self.plan.nodes.push(ForestNode {
             label,
             message: 0,
             outside: 0,
@@ -201,9 +201,9 @@ impl Emitter<'_> {
             let child_layers = 1 << self.open_at[label].len();
             let layers = 1 << after.len();
             let kind = match (input_layers, child_layers, layers) {
-                (1, 1, 1) => Kind::Plain,
-                (2, 2, 2) if moves.len() == 3 => Kind::Dual,
-                _ => Kind::General,
+                (1, 1, 1) => StepKind::Plain,
+                (2, 2, 2) if moves.len() == 3 => StepKind::Dual,
+                _ => StepKind::General,
             };
             let width = (at + 1).min(self.cap) + 1;
             let output = self.plan.cells;
@@ -214,7 +214,7 @@ impl Emitter<'_> {
             self.plan.log_weights.push(-cost);
             let node = self.node_of[label];
             self.plan.place[label] = at;
-            self.plan.steps.push(Step {
+            self.plan.steps.push(JoinStep {
                 node,
                 input,
                 input_width,
@@ -247,7 +247,7 @@ impl Emitter<'_> {
         if let Some(set) = set {
             self.plan.unit_of_set[set] = self.plan.units.len();
         }
-        self.plan.units.push(Unit {
+        self.plan.units.push(SiblingUnit {
             steps: from..self.plan.steps.len(),
             cells,
             shared,

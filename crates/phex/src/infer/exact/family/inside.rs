@@ -3,15 +3,15 @@
 //! Every value is divided by a power of two as it is stored, so scales add no rounding error and
 //! need no logarithm.
 
-use super::number::Number;
-use super::plan::{Plan, Unit};
+use super::number::Semiring;
+use super::plan::{ForestProgram, SiblingUnit};
 use super::scratch::{Child, Scratch, largest};
 use super::weights::Weights;
 
-impl<N: Number> Scratch<N> {
+impl<N: Semiring> Scratch<N> {
     /// From the leaves to the root. The weights of labels must be in place.
     #[inline(always)]
-    pub(super) fn inside(&mut self, plan: &Plan, weights: &Weights<N>) {
+    pub(super) fn inside(&mut self, plan: &ForestProgram, weights: &Weights<N>) {
         self.exponents = N::Exponents::default();
         for &at in &plan.parents {
             let node = &plan.nodes[at];
@@ -62,7 +62,14 @@ impl<N: Number> Scratch<N> {
 
     /// The product of totals up to a unit, from the product before it.
     #[inline(always)]
-    fn multiply(&mut self, plan: &Plan, unit: &Unit, index: usize, product: usize, layers: usize) {
+    fn multiply(
+        &mut self,
+        plan: &ForestProgram,
+        unit: &SiblingUnit,
+        index: usize,
+        product: usize,
+        layers: usize,
+    ) {
         let totals = &self.totals[unit.total..unit.total + 2 * unit.layers];
         let scale = largest(totals).scale(&mut self.exponents);
         let range = unit.product..unit.product + 2 * unit.product_layers;
@@ -84,7 +91,7 @@ impl<N: Number> Scratch<N> {
     }
 
     #[inline(always)]
-    fn inside_unit(&mut self, plan: &Plan, weights: &Weights<N>, unit: &Unit) {
+    fn inside_unit(&mut self, plan: &ForestProgram, weights: &Weights<N>, unit: &SiblingUnit) {
         let streams = if unit.shared { 1 } else { 2 };
         for cell in &mut self.cells[unit.cells..unit.cells + streams] {
             *cell = N::ONE;

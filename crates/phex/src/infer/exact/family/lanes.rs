@@ -1,6 +1,6 @@
 //! Weights of 16 (`f32`) or 8 (`f64`) rows side by side as numbers of the recursion.
 
-use super::number::Number;
+use super::number::Semiring;
 use crate::numeric::Elementary;
 pub(super) use crate::numeric::Lanes;
 
@@ -55,7 +55,7 @@ impl Real for f64 {
     }
 }
 
-impl<T: Real, const L: usize> Number for Lanes<T, L> {
+impl<T: Real, const L: usize> Semiring for Lanes<T, L> {
     type Weight = T;
     type Real = Wide<T, L>;
     type Exponents = Wide<i32, L>;

@@ -13,7 +13,7 @@ pub(super) const MAX_OPEN: usize = 6;
 
 /// From layers `a` and `b` of two quantities to a layer of their product.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Move {
+pub struct LayerMove {
     /// Of the first quantity.
     pub a: u8,
     /// Of the second.
@@ -46,7 +46,7 @@ impl Groups {
     }
 
     /// Joins disjoint sets: the groups open afterwards, and the moves.
-    pub(super) fn join(&self, a: &Open, b: &Open) -> Result<(Open, Vec<Move>), Unfit> {
+    pub(super) fn join(&self, a: &Open, b: &Open) -> Result<(Open, Vec<LayerMove>), Unfit> {
         let mut all = a.clone();
         for &(group, count) in b {
             match all.iter_mut().find(|have| have.0 == group) {
@@ -80,7 +80,7 @@ impl Groups {
                     let place = all.iter().position(|have| have.0 == group).unwrap_or(0);
                     ((s | t) >> place & 1) << at
                 });
-                moves.push(Move { a: from as u8, b: with as u8, to: to.sum::<usize>() as u8 });
+                moves.push(LayerMove { a: from as u8, b: with as u8, to: to.sum::<usize>() as u8 });
             }
         }
         Ok((open, moves))

@@ -46,12 +46,12 @@ use crate::infer::compiled::Compiled;
 use crate::infer::exact::junction::Junction;
 use crate::infer::{Kernel, LabelSet, Method, Refusal, forward_to_own};
 use lanes::{Lanes, Real};
-use number::{Log, Number};
-use plan::Plan;
+use number::{Log, Semiring};
+use plan::ForestProgram;
 use rows::{Buffers, LanePass, Scores, Weighed, infer_8, infer_16};
 use scratch::Scratch;
 use std::sync::OnceLock;
-use structure::{Source, Structure};
+use structure::{SiblingReading, Structure};
 use weights::Weights;
 
 use crate::infer::compiled::Forest;
@@ -62,17 +62,17 @@ use crate::numeric::Scalar;
 
 /// A plan with its constants in each number type that holds them.
 #[derive(Debug)]
-struct Variant {
-    plan: Plan,
+struct CapVariant {
+    plan: ForestProgram,
     single: Option<Weights<Lanes<f32, 16>>>,
     double: Option<Weights<Lanes<f64, 8>>>,
     log: Option<Weights<Log>>,
 }
 
-impl Variant {
-    fn new(plan: Plan) -> Variant {
+impl CapVariant {
+    fn new(plan: ForestProgram) -> CapVariant {
         let (single, double, log) = (Weights::new(&plan), Weights::new(&plan), Weights::new(&plan));
-        Variant { plan, single, double, log }
+        CapVariant { plan, single, double, log }
     }
 }
 
@@ -87,11 +87,11 @@ enum Reading {
 /// A compiled forest.
 #[derive(Debug)]
 pub(crate) struct Family {
-    main: Variant,
+    main: CapVariant,
     /// With an effective cap: the plan that keeps what overflows.
-    upper: Option<Variant>,
+    upper: Option<CapVariant>,
     /// With an effective cap: the plan without it, for rows that the cap leaves no state.
-    uncapped: Option<Variant>,
+    uncapped: Option<CapVariant>,
     scores: Scores,
     readings: Vec<Reading>,
     constant: f64,
@@ -112,18 +112,19 @@ impl Family {
     ) -> Result<Family, Unfit> {
         let structure = Structure::recognise(model)?;
         let most = cap.map_or(usize::MAX - 1, |cap| cap.max(1));
-        let plan = Plan::new(model, &structure, most, false, budget)?;
+        let plan = ForestProgram::new(model, &structure, most, false, budget)?;
         let (upper, uncapped) = if plan.capped {
-            let upper = Plan::new(model, &structure, most + 1, true, budget)?;
-            let uncapped = Plan::new(model, &structure, usize::MAX - 1, false, budget).ok();
-            (Some(Variant::new(upper)), uncapped.map(Variant::new))
+            let upper = ForestProgram::new(model, &structure, most + 1, true, budget)?;
+            let uncapped =
+                ForestProgram::new(model, &structure, usize::MAX - 1, false, budget).ok();
+            (Some(CapVariant::new(upper)), uncapped.map(CapVariant::new))
         } else {
             (None, None)
         };
         let readings = structure.sources.iter().map(|source| match *source {
-            Source::Edge(label) => Reading::Edge(label),
-            Source::Count(set) => Reading::Count(plan.unit_of_set[set]),
-            Source::Pair(set, i, j) => {
+            SiblingReading::Edge(label) => Reading::Edge(label),
+            SiblingReading::Count(set) => Reading::Count(plan.unit_of_set[set]),
+            SiblingReading::Pair(set, i, j) => {
                 let labels = &structure.sets[set].labels;
                 let [i, j] = [i, j].map(|at| plan.place[labels[at]]);
                 let base = plan.units[plan.unit_of_set[set]].pairs.unwrap_or(0);
@@ -132,7 +133,7 @@ impl Family {
         });
         Ok(Family {
             readings: readings.collect(),
-            main: Variant::new(plan),
+            main: CapVariant::new(plan),
             upper,
             uncapped,
             scores: Scores::new(model),
@@ -177,7 +178,7 @@ impl Family {
     /// Answers a block of rows. A row's answers do not depend on the other rows.
     pub(crate) fn run<T: Scalar>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         let single = self.main.single.as_ref().filter(|_| size_of::<T>() == 4);
-        let upper = |up: &Variant| up.single.is_some() && up.double.is_some();
+        let upper = |up: &CapVariant| up.single.is_some() && up.double.is_some();
         if !self.upper.as_ref().is_none_or(upper) {
             return self.run_log(block, answers, 0..block.rows());
         }
@@ -231,7 +232,7 @@ impl Family {
         self.run_log(block, answers, again);
     }
 
-    fn read<N: Number, T: Scalar>(
+    fn read<N: Semiring, T: Scalar>(
         &self,
         scratch: &Scratch<N>,
         value: impl Fn(&N) -> f64,
@@ -260,7 +261,7 @@ impl Family {
             return;
         }
         let wanted = answers.expectations.is_some();
-        let new = |compiled: &Variant| {
+        let new = |compiled: &CapVariant| {
             let mut scratch = Scratch::<Log>::new(&compiled.plan);
             if wanted {
                 scratch.expect_pairs(&compiled.plan);
@@ -333,7 +334,7 @@ impl Family {
 }
 
 /// log Z in the log domain.
-fn inside(compiled: &Variant, scratch: &mut Scratch<Log>) -> f64 {
+fn inside(compiled: &CapVariant, scratch: &mut Scratch<Log>) -> f64 {
     if let Some(weights) = &compiled.log {
         scratch.inside(&compiled.plan, weights);
     }

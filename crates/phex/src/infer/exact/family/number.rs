@@ -4,8 +4,10 @@
 //! value for each of several rows in the linear domain (fast, of limited range), and [`Log`], the
 //! logarithm of one row's value (slow, any range).
 
+use crate::numeric::log_add;
+
 /// A non-negative number, or several side by side.
-pub(super) trait Number: Copy {
+pub(super) trait Semiring: Copy {
     /// A constant of the model: the same for all rows.
     type Weight: Copy;
     /// What a probability is written as.
@@ -40,7 +42,7 @@ pub(super) trait Number: Copy {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Log(pub(super) f64);
 
-impl Number for Log {
+impl Semiring for Log {
     type Weight = f64;
     type Real = f64;
     type Exponents = ();
@@ -62,9 +64,7 @@ impl Number for Log {
     }
 
     fn plus(self, other: Log) -> Log {
-        let (low, high) = if self.0 < other.0 { (self.0, other.0) } else { (other.0, self.0) };
-        // Also keeps (−∞) − (−∞) out.
-        if low == f64::NEG_INFINITY { Log(high) } else { Log(high + (low - high).exp().ln_1p()) }
+        Log(log_add(self.0, other.0))
     }
 
     fn times_plus(self, factor: Log, term: Log) -> Log {

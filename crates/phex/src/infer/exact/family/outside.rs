@@ -4,15 +4,20 @@
 //! the root's value, `Σ outside · inside = 1` at every label. That is the check: where it fails, a
 //! number left the range of the type, and the row is done again in the log domain.
 
-use super::number::Number;
-use super::plan::{Kind, Plan, Unit};
+use super::number::Semiring;
+use super::plan::{ForestProgram, SiblingUnit, StepKind};
 use super::scratch::{Child, Scratch, dot};
 use super::weights::Weights;
 
-impl<N: Number> Scratch<N> {
+impl<N: Semiring> Scratch<N> {
     /// From the root to the leaves: marginals, and expectations when asked for.
     #[inline(always)]
-    pub(super) fn outside(&mut self, plan: &Plan, weights: &Weights<N>, expectations: bool) {
+    pub(super) fn outside(
+        &mut self,
+        plan: &ForestProgram,
+        weights: &Weights<N>,
+        expectations: bool,
+    ) {
         self.suspect = N::ZERO;
         let root = plan.root();
         for &at in plan.parents.iter().rev() {
@@ -54,7 +59,7 @@ impl<N: Number> Scratch<N> {
 
     /// Transposes [`Scratch::multiply`].
     #[inline(always)]
-    fn divide(&mut self, plan: &Plan, index: usize) {
+    fn divide(&mut self, plan: &ForestProgram, index: usize) {
         let (unit, before) = (&plan.units[index], &plan.units[index - 1]);
         let [scale, again] = self.unit_scale[index];
         self.shares[unit.total..unit.total + 2 * unit.layers].fill(N::ZERO);
@@ -74,7 +79,13 @@ impl<N: Number> Scratch<N> {
     }
 
     #[inline(always)]
-    fn outside_unit(&mut self, plan: &Plan, weights: &Weights<N>, at: usize, expectations: bool) {
+    fn outside_unit(
+        &mut self,
+        plan: &ForestProgram,
+        weights: &Weights<N>,
+        at: usize,
+        expectations: bool,
+    ) {
         let unit = &plan.units[at];
         // One stream is enough unless the parent's state must be told apart.
         let merged = unit.shared && !expectations;
@@ -115,7 +126,7 @@ impl<N: Number> Scratch<N> {
             if let Some(label) = node.label {
                 self.marginals[label] = on.share(total);
             }
-            if step.kind == Kind::General {
+            if step.kind == StepKind::General {
                 std::mem::swap(&mut self.here, &mut self.next);
             }
         }
@@ -128,7 +139,7 @@ impl<N: Number> Scratch<N> {
     #[inline(always)]
     fn outside_ends(
         &mut self,
-        plan: &Plan,
+        plan: &ForestProgram,
         weights: &Weights<N>,
         at: usize,
         merged: bool,
@@ -176,7 +187,7 @@ impl<N: Number> Scratch<N> {
 
     /// The probability that two children are both on, for every pair of a unit: for each child a
     /// forward pass in which it is on, met with the backward pass at every later child. O(k³).
-    fn both_on(&mut self, plan: &Plan, weights: &Weights<N>, unit: &Unit) {
+    fn both_on(&mut self, plan: &ForestProgram, weights: &Weights<N>, unit: &SiblingUnit) {
         let Some(base) = unit.pairs else { return };
         let (start, k) = (unit.steps.start, unit.steps.len());
         let stride = unit.most_layers * unit.width;

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::layers::Move;
+use super::layers::LayerMove;
 
 /// Which loop a step takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum StepKind {
     /// No layers.
     Plain,
     /// One group is open before and after, and below the child.
@@ -17,7 +17,7 @@ pub enum Kind {
 
 /// A label, or the virtual root above all roots.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct ForestNode {
     /// The virtual root has none.
     pub label: Option<usize>,
     /// Where its inside messages are: off by layer, then on by layer.
@@ -39,7 +39,7 @@ pub struct Node {
 
 /// A counted set of siblings, or one uncounted child.
 #[derive(Debug, Clone)]
-pub struct Unit {
+pub struct SiblingUnit {
     /// Its steps: a child each.
     pub steps: Range<usize>,
     /// The first cells: 1 a stream.
@@ -70,7 +70,7 @@ pub struct Unit {
 
 /// A child joins its unit.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct JoinStep {
     /// The child.
     pub node: usize,
     /// The cells before.
@@ -86,7 +86,7 @@ pub struct Step {
     /// Layers after.
     pub layers: usize,
     /// Which loop it takes.
-    pub kind: Kind,
+    pub kind: StepKind,
     /// How the child's layers join those before.
     pub moves: Range<usize>,
     /// Log-weight: the edge below a parent that is off.
@@ -95,15 +95,15 @@ pub struct Step {
 
 /// The flat arrays.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ForestProgram {
     /// Children before parents, the virtual root last.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ForestNode>,
     /// The counted sets of all nodes.
-    pub units: Vec<Unit>,
+    pub units: Vec<SiblingUnit>,
     /// The children of all units.
-    pub steps: Vec<Step>,
+    pub steps: Vec<JoinStep>,
     /// Moves between layers, by ranges.
-    pub moves: Vec<Move>,
+    pub moves: Vec<LayerMove>,
     /// Constants of the model, by index.
     pub log_weights: Vec<f64>,
     /// The nodes with children.
@@ -136,7 +136,7 @@ pub struct Plan {
     pub place: Vec<usize>,
 }
 
-impl Plan {
+impl ForestProgram {
     /// Where the messages of the virtual root are.
     pub(super) fn root(&self) -> usize {
         self.nodes.last().map_or(0, |node| node.message)

@@ -3,8 +3,8 @@
 use multiversion::multiversion;
 
 use super::lanes::{Lanes, Real};
-use super::number::Number;
-use super::plan::Plan;
+use super::number::Semiring;
+use super::plan::ForestProgram;
 use super::scratch::Scratch;
 use super::weights::Weights;
 use crate::infer::pool::Pool;
@@ -38,12 +38,12 @@ pub(super) struct Buffers<T: Real, const L: usize> {
 }
 
 /// A plan with its constants.
-pub(super) type Weighed<'a, N> = (&'a Plan, &'a Weights<N>);
+pub(super) type Weighed<'a, N> = (&'a ForestProgram, &'a Weights<N>);
 
 /// The rows in one register and everything computed for them.
 pub(super) struct LanePass<'a, T: Real, const L: usize> {
     scores: &'a Scores,
-    plan: &'a Plan,
+    plan: &'a ForestProgram,
     weights: &'a Weights<Lanes<T, L>>,
     /// The plan that keeps what overflows a cap.
     upper: Option<Weighed<'a, Lanes<T, L>>>,
@@ -204,7 +204,7 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
 
     /// log Z of a row and the bound on its error, or none when it must be done in the log domain.
     pub(super) fn log_partition(&self, lane: usize) -> Option<(f64, f64)> {
-        let log = |scratch: &Scratch<Lanes<T, L>>, plan: &Plan| {
+        let log = |scratch: &Scratch<Lanes<T, L>>, plan: &ForestProgram| {
             let exponent = f64::from(scratch.exponents.0[lane]);
             scratch.value(plan).0[lane].to_f64().ln() + exponent * std::f64::consts::LN_2
         };

@@ -1,13 +1,13 @@
 //! The arrays that the passes fill, and one child's part in them.
 
 use super::cells::{join, join_add, join_dual, part, part_add, part_dual};
-use super::number::Number;
-use super::plan::{Kind, Plan, Step, Unit};
+use super::number::Semiring;
+use super::plan::{ForestProgram, JoinStep, SiblingUnit, StepKind};
 use super::weights::Weights;
 
 /// What the passes fill. Reused from block to block.
 #[derive(Debug)]
-pub(super) struct Scratch<N: Number> {
+pub(super) struct Scratch<N: Semiring> {
     pub(super) exponents: N::Exponents,
     /// Not zero where the answer cannot be relied on.
     pub(super) suspect: N,
@@ -19,7 +19,7 @@ pub(super) struct Scratch<N: Number> {
     pub(super) counts: Vec<N>,
     /// Both on, by pair of steps.
     pub(super) pairs: Vec<N>,
-    /// Messages up. The weights of labels are written into it, see [`Plan::slots`].
+    /// Messages up. The weights of labels are written into it, see [`ForestProgram::slots`].
     pub(super) inside: Vec<N>,
     pub(super) outside: Vec<N>,
     pub(super) cells: Vec<N>,
@@ -33,8 +33,8 @@ pub(super) struct Scratch<N: Number> {
     pub(super) history: Vec<N>,
 }
 
-impl<N: Number> Scratch<N> {
-    pub(super) fn new(plan: &Plan) -> Scratch<N> {
+impl<N: Semiring> Scratch<N> {
+    pub(super) fn new(plan: &ForestProgram) -> Scratch<N> {
         let n = plan.nodes.len();
         let numbers = |length: usize| vec![N::ZERO; length];
         let reals = |length: usize| vec![N::Real::default(); length];
@@ -59,20 +59,20 @@ impl<N: Number> Scratch<N> {
     }
 
     /// Makes room for the expectations of pairs.
-    pub(super) fn expect_pairs(&mut self, plan: &Plan) {
+    pub(super) fn expect_pairs(&mut self, plan: &ForestProgram) {
         self.pairs.resize(plan.pairs, N::ZERO);
         self.history.resize(plan.widest * plan.longest, N::ZERO);
     }
 
     /// The root's value: Z without the scales.
-    pub(super) fn value(&self, plan: &Plan) -> N {
+    pub(super) fn value(&self, plan: &ForestProgram) -> N {
         self.inside[plan.root() + 1]
     }
 }
 
 /// The largest of some numbers. A loop, since a closure may not be compiled for wide vectors.
 #[inline(always)]
-pub(super) fn largest<N: Number>(numbers: &[N]) -> N {
+pub(super) fn largest<N: Semiring>(numbers: &[N]) -> N {
     let mut most = N::ZERO;
     for number in numbers {
         most = most.larger(*number);
@@ -82,7 +82,7 @@ pub(super) fn largest<N: Number>(numbers: &[N]) -> N {
 
 /// `Σ x y`.
 #[inline(always)]
-pub(super) fn dot<N: Number>(x: &[N], y: &[N]) -> N {
+pub(super) fn dot<N: Semiring>(x: &[N], y: &[N]) -> N {
     let mut sum = N::ZERO;
     for (x, y) in x.iter().zip(y) {
         sum = x.times_plus(*y, sum);
@@ -91,17 +91,17 @@ pub(super) fn dot<N: Number>(x: &[N], y: &[N]) -> N {
 }
 
 /// A child as it joins its unit.
-pub(super) struct Child<'a, N: Number> {
-    pub(super) plan: &'a Plan,
+pub(super) struct Child<'a, N: Semiring> {
+    pub(super) plan: &'a ForestProgram,
     pub(super) weights: &'a Weights<N>,
-    pub(super) unit: &'a Unit,
-    pub(super) step: &'a Step,
+    pub(super) unit: &'a SiblingUnit,
+    pub(super) step: &'a JoinStep,
     pub(super) scale: N,
     /// Its messages: off by layer, then on by layer.
     pub(super) messages: &'a [N],
 }
 
-impl<N: Number> Child<'_, N> {
+impl<N: Semiring> Child<'_, N> {
     /// What its being on costs in stream `y`.
     #[inline(always)]
     fn fall(&self, y: usize, value: N) -> N {
@@ -132,12 +132,14 @@ impl<N: Number> Child<'_, N> {
         let keep = if must_be_on { N::ZERO } else { N::ONE };
         let told = |[off, on]: [N; 2]| [off.times(keep), on];
         match step.kind {
-            Kind::Plain => join(input, output, told(self.messages(y, 0)), self.turns(), saturate),
-            Kind::Dual => {
+            StepKind::Plain => {
+                join(input, output, told(self.messages(y, 0)), self.turns(), saturate)
+            }
+            StepKind::Dual => {
                 let e = [told(self.messages(y, 0)), told(self.messages(y, 1))];
                 join_dual(input, output, e[0], e[1], self.turns(), saturate)
             }
-            Kind::General => {
+            StepKind::General => {
                 output.fill(N::ZERO);
                 for way in &self.plan.moves[step.moves.clone()] {
                     let from = usize::from(way.a) * step.input_width;
@@ -182,12 +184,12 @@ impl<N: Number> Child<'_, N> {
     ) {
         let (step, stride) = (self.step, self.unit.width);
         match step.kind {
-            Kind::Plain => {
+            StepKind::Plain => {
                 let here = &mut here[..step.width];
                 let got = part(before, here, self.messages(y, 0), self.turns());
                 self.receive(received, y, 0, got, add);
             }
-            Kind::Dual => {
+            StepKind::Dual => {
                 let (low, high) = here.split_at_mut(stride);
                 let cells = [&mut low[..step.width], &mut high[..step.width]];
                 let (in0, in1) = before.split_at(step.input_width);
@@ -196,7 +198,7 @@ impl<N: Number> Child<'_, N> {
                 self.receive(received, y, 0, without, add);
                 self.receive(received, y, 1, with, add);
             }
-            Kind::General => {
+            StepKind::General => {
                 next.fill(N::ZERO);
                 if !add {
                     received.fill(N::ZERO);

@@ -18,7 +18,7 @@ pub(super) struct CountedSet {
 
 /// Where the expected violations of a relation are read off.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Source {
+pub(super) enum SiblingReading {
     /// The edge above this label.
     Edge(usize),
     /// Pairs on in this counted set.
@@ -38,7 +38,7 @@ pub(super) struct Structure {
     /// The sets of each family.
     pub(super) sets_of: Vec<Vec<usize>>,
     /// A source for each relation.
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<SiblingReading>,
     /// Labels with children after their children.
     pub(super) order: Vec<usize>,
 }
@@ -55,7 +55,7 @@ impl Structure {
         }
         let mut parent: Vec<Option<usize>> = vec![None; n];
         let mut edge_cost = vec![0.0; n];
-        let mut sources = vec![Source::Edge(0); model.relations().len()];
+        let mut sources = vec![SiblingReading::Edge(0); model.relations().len()];
         for (at, relation) in model.relations().iter().enumerate() {
             if let Relation::Hierarchy { parent: above, child, cost } = relation {
                 let (above, child) = (above.index(), child.index());
@@ -69,7 +69,7 @@ impl Structure {
                 }
                 parent[child] = Some(above);
                 edge_cost[child] += cost;
-                sources[at] = Source::Edge(child);
+                sources[at] = SiblingReading::Edge(child);
             }
         }
         let mut children = vec![Vec::new(); n + 1];
@@ -162,7 +162,7 @@ impl Structure {
             let cost = if exclusions.iter().all(|exclusion| exclusion.0 == labels) {
                 exclusions
                     .iter()
-                    .for_each(|exclusion| self.sources[exclusion.2] = Source::Count(at));
+                    .for_each(|exclusion| self.sources[exclusion.2] = SiblingReading::Count(at));
                 exclusions.iter().map(|exclusion| exclusion.1).sum()
             } else {
                 self.clique(at, &labels, &exclusions, name)?
@@ -191,7 +191,7 @@ impl Structure {
             };
             *cost.entry((a, b)).or_default() += value;
             let place = |label| labels.partition_point(|&other| other < label);
-            self.sources[*relation] = Source::Pair(at, place(a), place(b));
+            self.sources[*relation] = SiblingReading::Pair(at, place(a), place(b));
         }
         let first = cost[&(exclusions[0].0[0], exclusions[0].0[1])];
         for (i, &a) in labels.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! The constants of a plan in one number type.
 
-use super::number::Number;
-use super::plan::{Plan, Unit};
+use super::number::Semiring;
+use super::plan::{ForestProgram, SiblingUnit};
 
 /// The log-weights of a plan as constants of one number type.
 #[derive(Debug)]
-pub(super) struct Weights<N: Number> {
+pub(super) struct Weights<N: Semiring> {
     pub(super) values: Vec<N::Weight>,
     /// The first count of each unit at which q^m, and the edges of m children, had to be clamped.
     pub(super) clamped: Vec<(usize, usize)>,
@@ -13,18 +13,18 @@ pub(super) struct Weights<N: Number> {
     pub(super) choose: Vec<N::Weight>,
 }
 
-impl<N: Number> Weights<N> {
+impl<N: Semiring> Weights<N> {
     /// None when edges are so strong (and not hard) that the type does not hold their weights.
-    pub(super) fn new(plan: &Plan) -> Option<Weights<N>> {
+    pub(super) fn new(plan: &ForestProgram) -> Option<Weights<N>> {
         let too_small = |weight: &f64| weight.is_finite() && *weight < -N::LIMIT;
         if plan.steps.iter().any(|step| too_small(&plan.log_weights[step.fall])) {
             return None;
         }
-        let first = |from: usize, unit: &Unit| {
+        let first = |from: usize, unit: &SiblingUnit| {
             let weights = &plan.log_weights[from..=from + unit.width];
             weights.iter().position(too_small).unwrap_or(usize::MAX)
         };
-        let clamped = |unit: &Unit| {
+        let clamped = |unit: &SiblingUnit| {
             // The m-th child to turn on pays q^(m − 1).
             (first(unit.turns, unit).saturating_add(1), first(unit.falls, unit))
         };

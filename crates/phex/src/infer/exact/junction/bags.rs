@@ -7,12 +7,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::eliminate::{Forest, table};
-use super::variables::{Kind, Network};
+use super::eliminate::{EliminationForest, table};
+use super::variables::{FactorKind, VariableNetwork};
 
 /// The states of a bag, a row of values each.
 #[derive(Debug, Default)]
-pub(super) struct States {
+pub(super) struct BagStates {
     /// Separator first.
     pub(super) variables: Vec<u32>,
     /// How many of them the parent has too.
@@ -21,7 +21,7 @@ pub(super) struct States {
     pub(super) count: usize,
 }
 
-impl States {
+impl BagStates {
     pub(super) fn row(&self, state: usize) -> &[u16] {
         let width = self.variables.len();
         &self.values[state * width..(state + 1) * width]
@@ -134,8 +134,8 @@ impl Filter<'_> {
 }
 
 /// Where the hard factors and the counters of a network are.
-pub(super) struct Rules<'a> {
-    network: &'a Network,
+pub(super) struct HardFactors<'a> {
+    network: &'a VariableNetwork,
     /// Hard factors of each variable that is first in their scope.
     hard: Vec<Vec<u32>>,
     /// `(chain, position)` of each variable as a counter; a first member counts itself.
@@ -144,10 +144,10 @@ pub(super) struct Rules<'a> {
     members: Vec<Vec<(u32, u16)>>,
 }
 
-impl<'a> Rules<'a> {
-    pub(super) fn new(network: &'a Network) -> Rules<'a> {
+impl<'a> HardFactors<'a> {
+    pub(super) fn new(network: &'a VariableNetwork) -> HardFactors<'a> {
         let n = network.domains.len();
-        let mut rules = Rules {
+        let mut rules = HardFactors {
             network,
             hard: vec![Vec::new(); n],
             counters: vec![Vec::new(); n],
@@ -182,10 +182,10 @@ impl<'a> Rules<'a> {
                 let factor = &self.network.factors[factor as usize];
                 let here: Option<Vec<usize>> = factor.scope.iter().map(place).collect();
                 if let Some(columns) = here {
-                    if matches!(factor.kind, Kind::Sum | Kind::One) {
+                    if matches!(factor.kind, FactorKind::Sum | FactorKind::One) {
                         let mut terms = columns.clone();
                         terms.sort_unstable();
-                        if factor.kind == Kind::Sum {
+                        if factor.kind == FactorKind::Sum {
                             terms.retain(|&c| c != columns[columns.len() - 1]);
                         }
                         for end in 2..terms.len() {
@@ -230,11 +230,15 @@ pub(super) struct Limit {
 }
 
 /// The legal states of every bag; `None` when they are more than the limit allows.
-pub(super) fn enumerate(network: &Network, forest: &Forest, limit: &Limit) -> Option<Vec<States>> {
-    let rules = Rules::new(network);
+pub(super) fn enumerate(
+    network: &VariableNetwork,
+    forest: &EliminationForest,
+    limit: &Limit,
+) -> Option<Vec<BagStates>> {
+    let rules = HardFactors::new(network);
     let order = forest.order();
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); forest.bags.len()];
-    let mut all: Vec<States> = forest.bags.iter().map(|_| States::default()).collect();
+    let mut all: Vec<BagStates> = forest.bags.iter().map(|_| BagStates::default()).collect();
     let mut messages: Vec<Option<(Vec<u32>, Codes)>> = forest.bags.iter().map(|_| None).collect();
     let (mut total, mut held) = (0usize, 0usize);
     for &b in &order {
@@ -262,7 +266,7 @@ pub(super) fn enumerate(network: &Network, forest: &Forest, limit: &Limit) -> Op
         if total > limit.states || held > limit.values {
             return None;
         }
-        let states = States { variables, shared, values, count };
+        let states = BagStates { variables, shared, values, count };
         if let Some(p) = parent {
             let separator = states.variables[..shared].to_vec();
             let (codes, entries) = project(&states, &separator, &network.domains);
@@ -286,7 +290,7 @@ pub(super) fn enumerate(network: &Network, forest: &Forest, limit: &Limit) -> Op
 }
 
 /// The rows of some variables, and how many there are.
-fn project(states: &States, variables: &[u32], domains: &[u16]) -> (Codes, u32) {
+fn project(states: &BagStates, variables: &[u32], domains: &[u16]) -> (Codes, u32) {
     let columns = states.columns(variables).unwrap_or_default();
     let sizes: Vec<u16> = variables.iter().map(|&v| domains[v as usize]).collect();
     let mut codes = Codes::new(&sizes, states.count);
@@ -300,7 +304,7 @@ fn project(states: &States, variables: &[u32], domains: &[u16]) -> (Codes, u32) 
     (codes, next)
 }
 
-fn keep_supported(states: &mut States, codes: &Codes) {
+fn keep_supported(states: &mut BagStates, codes: &Codes) {
     let width = states.variables.len();
     let mut kept = 0;
     for state in 0..states.count {

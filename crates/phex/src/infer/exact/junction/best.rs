@@ -7,7 +7,7 @@
 //! below the k-th of its entry.
 
 use super::Junction;
-use super::rows::Row;
+use super::rows::RowWeights;
 use super::tables::Bag;
 use crate::infer::{Block, LabelSet};
 
@@ -21,14 +21,14 @@ struct Way {
 
 /// Up to `k` weights an entry, best first. An entry is filled at once, so its list lies together, and
 /// memory follows what there is, not what was asked for.
-struct Lists {
+struct BestLists {
     k: usize,
     weights: Vec<f64>,
     /// Where the list of each entry starts, and how long it is.
     place: Vec<(usize, usize)>,
 }
 
-impl Lists {
+impl BestLists {
     fn of(&self, entry: usize) -> &[f64] {
         let (start, length) = self.place[entry];
         &self.weights[start..start + length]
@@ -61,9 +61,9 @@ impl Junction {
         if k == 0 || !self.possible {
             return Vec::new();
         }
-        let mut filled = Row::default();
+        let mut filled = RowWeights::default();
         filled.fill(&self.network, block, row);
-        let mut lists = Lists {
+        let mut lists = BestLists {
             k,
             weights: Vec::with_capacity(self.tables.entries),
             place: vec![(0, 0); self.tables.entries],
@@ -106,7 +106,7 @@ impl Junction {
     }
 
     /// The best ways to an entry of a bag's separator.
-    fn ways(&self, bag: &Bag, segment: usize, lists: &Lists) -> Vec<Way> {
+    fn ways(&self, bag: &Bag, segment: usize, lists: &BestLists) -> Vec<Way> {
         let mut ways = Vec::new();
         for state in bag.segments[segment]..bag.segments[segment + 1] {
             let at = state as usize;
@@ -125,7 +125,7 @@ impl Junction {
         &self,
         roots: &[usize],
         ranks: &[u32],
-        lists: &Lists,
+        lists: &BestLists,
         order: &[Vec<u32>],
     ) -> Vec<bool> {
         let mut on = vec![false; self.network.variable.len()];
@@ -153,7 +153,7 @@ impl Junction {
 
 /// Merges the best sums of one element of each input into the ways.
 fn combine(
-    lists: &Lists,
+    lists: &BestLists,
     inputs: impl Iterator<Item = usize> + Clone,
     fixed: f64,
     state: u32,

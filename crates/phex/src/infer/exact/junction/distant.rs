@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::kernel::Scratch;
-use super::number::Number;
-use super::tables::{Bag, Tables};
+use super::number::TableNumber;
+use super::tables::{Bag, BagTables};
 
 /// The partners of one source.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct DistantPartners {
     variable: u32,
     /// The bags to visit, from the source outwards: `(bag, where it is reached from)`.
     path: Vec<(u32, Option<u32>)>,
@@ -24,7 +24,7 @@ pub(super) struct Source {
 }
 
 /// Groups the distant pairs by source and lays the paths.
-pub(super) fn sources(tables: &Tables) -> Vec<Source> {
+pub(super) fn sources(tables: &BagTables) -> Vec<DistantPartners> {
     let mut count: BTreeMap<u32, usize> = BTreeMap::new();
     for pair in &tables.distant {
         *count.entry(pair.a).or_default() += 1;
@@ -46,7 +46,8 @@ pub(super) fn sources(tables: &Tables) -> Vec<Source> {
     };
     let lay = |(variable, all): (u32, Vec<(u32, u32)>)| {
         let from = up(tables.home[variable as usize]);
-        let mut source = Source { variable, path: Vec::new(), partners: vec![], apart: vec![] };
+        let mut source =
+            DistantPartners { variable, path: Vec::new(), partners: vec![], apart: vec![] };
         // Each bag is reached from one neighbour: the tree has no second way.
         let mut reached: BTreeMap<u32, Option<u32>> = BTreeMap::from([(from[0], None)]);
         let mut order = vec![from[0]];
@@ -75,7 +76,11 @@ pub(super) fn sources(tables: &Tables) -> Vec<Source> {
 }
 
 /// Fills the cells of the pairs. After both passes.
-pub(super) fn fill<N: Number>(tables: &Tables, sources: &[Source], scratch: &mut Scratch<N>) {
+pub(super) fn fill<N: TableNumber>(
+    tables: &BagTables,
+    sources: &[DistantPartners],
+    scratch: &mut Scratch<N>,
+) {
     for source in sources {
         for &(partner, cell) in &source.apart {
             let both = scratch.on[source.variable as usize].times(scratch.on[partner as usize]);
@@ -97,9 +102,9 @@ fn entry(bag: &Bag, state: usize, segment: usize, below: Option<(usize, usize)>)
     }
 }
 
-fn visit<N: Number>(
-    tables: &Tables,
-    source: &Source,
+fn visit<N: TableNumber>(
+    tables: &BagTables,
+    source: &DistantPartners,
     (b, reached): (u32, Option<u32>),
     scratch: &mut Scratch<N>,
     known: &mut BTreeMap<u32, Vec<N>>,

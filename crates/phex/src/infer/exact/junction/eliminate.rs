@@ -6,16 +6,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A small generator (SplitMix64), for ties only.
+/// A small generator, for ties only.
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        crate::numeric::splitmix(&mut self.0)
     }
 }
 
@@ -24,7 +20,7 @@ const MOST_PAIRS: usize = 20_000;
 
 /// Bags of variables, in a forest.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Forest {
+pub(super) struct EliminationForest {
     /// The variables of each bag, ascending.
     pub(super) bags: Vec<Vec<u32>>,
     pub(super) parent: Vec<Option<u32>>,
@@ -32,13 +28,13 @@ pub(super) struct Forest {
     pub(super) size: f64,
 }
 
-struct Graph<'a> {
+struct EliminationGraph<'a> {
     near: Vec<Vec<u32>>,
     domains: &'a [u16],
     work: u64,
 }
 
-impl Graph<'_> {
+impl EliminationGraph<'_> {
     fn joined(&self, a: u32, b: u32) -> bool {
         self.near[a as usize].binary_search(&b).is_ok()
     }
@@ -91,9 +87,9 @@ pub(super) fn min_fill(
     domains: &[u16],
     chance: Option<&mut Chance>,
     work: u64,
-) -> Option<Forest> {
+) -> Option<EliminationForest> {
     let n = domains.len();
-    let mut graph = Graph { near: near.to_vec(), domains, work: 0 };
+    let mut graph = EliminationGraph { near: near.to_vec(), domains, work: 0 };
     let mut chance = chance;
     let mut draw = move || chance.as_mut().map_or(0, |chance| chance.next() >> 48);
     let mut version = vec![0u32; n];
@@ -155,7 +151,7 @@ pub(super) fn table(bag: &[u32], domains: &[u16]) -> f64 {
 }
 
 /// Merges bags that lie in a neighbour and roots each tree at its largest bag.
-fn forest(mut bags: Vec<Vec<u32>>, position: &[u32], domains: &[u16]) -> Forest {
+fn forest(mut bags: Vec<Vec<u32>>, position: &[u32], domains: &[u16]) -> EliminationForest {
     let n = bags.len();
     let mut parent: Vec<Option<u32>> = Vec::with_capacity(n);
     for bag in &mut bags {
@@ -215,12 +211,12 @@ fn forest(mut bags: Vec<Vec<u32>>, position: &[u32], domains: &[u16]) -> Forest 
             }
         }
     }
-    let mut forest = Forest { bags, parent, size };
+    let mut forest = EliminationForest { bags, parent, size };
     forest.hang(&sizes);
     forest
 }
 
-impl Forest {
+impl EliminationForest {
     /// The bags, children before parents.
     pub(super) fn order(&self) -> Vec<u32> {
         let mut children = vec![Vec::new(); self.bags.len()];

@@ -5,11 +5,11 @@
 //! the group below gets the bit `t = Σ terms`, its terms being its own members and the bits of its
 //! children; where all members are below, exactly one term is on.
 
-use super::eliminate::{Forest, table};
-use super::variables::{Factor, Kind, Network};
+use super::eliminate::{EliminationForest, table};
+use super::variables::{Factor, FactorKind, VariableNetwork};
 
 /// Adds bits and factors for every group.
-pub(super) fn attach(network: &mut Network, forest: &mut Forest) {
+pub(super) fn attach(network: &mut VariableNetwork, forest: &mut EliminationForest) {
     let mut home = vec![0u32; network.domains.len()];
     let mut best = vec![f64::INFINITY; network.domains.len()];
     for (b, bag) in forest.bags.iter().enumerate() {
@@ -34,7 +34,7 @@ pub(super) fn attach(network: &mut Network, forest: &mut Forest) {
             let mut scope = std::mem::take(&mut terms[b]);
             let up = forest.parent[b].filter(|_| inside[b] < members.len());
             let Some(parent) = up else {
-                network.factors.push(Factor { scope, kind: Kind::One });
+                network.factors.push(Factor { scope, kind: FactorKind::One });
                 break;
             };
             let out = if scope.len() == 1 {
@@ -44,7 +44,7 @@ pub(super) fn attach(network: &mut Network, forest: &mut Forest) {
                 network.domains.push(2);
                 insert(&mut forest.bags[b], out);
                 scope.push(out);
-                network.factors.push(Factor { scope, kind: Kind::Sum });
+                network.factors.push(Factor { scope, kind: FactorKind::Sum });
                 out
             };
             insert(&mut forest.bags[parent as usize], out);
@@ -65,7 +65,7 @@ fn insert(bag: &mut Vec<u32>, variable: u32) {
 }
 
 /// Hangs the trees that hold members one below the other.
-fn join_trees(members: &[u32], home: &[u32], forest: &mut Forest, domains: &[u16]) {
+fn join_trees(members: &[u32], home: &[u32], forest: &mut EliminationForest, domains: &[u16]) {
     let root = |mut b: u32| {
         while let Some(parent) = forest.parent[b as usize] {
             b = parent;

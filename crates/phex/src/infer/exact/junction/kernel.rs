@@ -13,12 +13,12 @@
 
 use multiversion::multiversion;
 
-use super::number::{Exponents, Number};
-use super::rows::Row;
-use super::tables::{Bag, Tables};
+use super::number::{Exponents, TableNumber};
+use super::rows::RowWeights;
+use super::tables::{Bag, BagTables};
 
 /// Messages of some rows.
-pub(super) struct Scratch<N: Number> {
+pub(super) struct Scratch<N: TableNumber> {
     pub(super) up: Vec<N>,
     pub(super) down: Vec<N>,
     /// For each bag: the peak of the message up before rescaling, and the exponents taken out of it
@@ -38,8 +38,8 @@ pub(super) struct Scratch<N: Number> {
     pub(super) doubt: N::Exponents,
 }
 
-impl<N: Number> Scratch<N> {
-    pub(super) fn new(tables: &Tables, down: bool) -> Scratch<N> {
+impl<N: TableNumber> Scratch<N> {
+    pub(super) fn new(tables: &BagTables, down: bool) -> Scratch<N> {
         let bags = tables.bags.len();
         Scratch {
             up: vec![N::ZERO; tables.entries],
@@ -56,12 +56,12 @@ impl<N: Number> Scratch<N> {
     }
 
     /// Bytes of the messages of one row group.
-    pub(super) fn bytes(tables: &Tables) -> f64 {
+    pub(super) fn bytes(tables: &BagTables) -> f64 {
         2.0 * tables.entries as f64 * size_of::<N>() as f64
     }
 
     /// The logarithm of the sum over all states, less what was taken out of weights.
-    pub(super) fn log_partition(&self, tables: &Tables, lane: usize) -> f64 {
+    pub(super) fn log_partition(&self, tables: &BagTables, lane: usize) -> f64 {
         let roots = tables.bags.iter().zip(&self.below).filter(|(bag, _)| bag.parent.is_none());
         let one = |(bag, below): (&Bag, &N::Exponents)| {
             let (mantissa, exponent) = self.up[bag.out].lane(lane);
@@ -82,9 +82,9 @@ struct Runs<N> {
     held: Vec<N>,
 }
 
-impl<N: Number> Runs<N> {
+impl<N: TableNumber> Runs<N> {
     #[inline(always)]
-    fn new(tables: &Tables, bag: &Bag) -> Runs<N> {
+    fn new(tables: &BagTables, bag: &Bag) -> Runs<N> {
         let mut ranges = Vec::new();
         if bag.states > 4 * RUN {
             let labels = bag.labels.iter().map(|label| 2 * label.0 as usize);
@@ -118,13 +118,13 @@ impl<N: Number> Runs<N> {
 
 /// How high the messages into a bag are lifted: all of them together to the range of the numbers.
 #[inline(always)]
-fn height<N: Number>(bag: &Bag) -> i32 {
+fn height<N: TableNumber>(bag: &Bag) -> i32 {
     (N::RANGE / (bag.children.len() as i32 + 1)).min(N::RANGE / 2)
 }
 
 /// The heights of the messages up from a bag and down to it.
 #[inline(always)]
-fn heights<N: Number>(tables: &Tables, bag: &Bag) -> (i32, i32) {
+fn heights<N: TableNumber>(tables: &BagTables, bag: &Bag) -> (i32, i32) {
     match bag.parent {
         Some(parent) => (height::<N>(&tables.bags[parent as usize]), height::<N>(bag)),
         None => (0, 0),
@@ -132,12 +132,17 @@ fn heights<N: Number>(tables: &Tables, bag: &Bag) -> (i32, i32) {
 }
 
 #[inline(always)]
-fn fixed<N: Number>(tables: &Tables, bag: &Bag, state: usize) -> N {
+fn fixed<N: TableNumber>(tables: &BagTables, bag: &Bag, state: usize) -> N {
     if bag.weight.is_empty() { N::ONE } else { N::weight(&tables.weights, bag.weight[state]) }
 }
 
 #[inline(always)]
-fn up_bag<N: Number, const K: usize>(tables: &Tables, bag: &Bag, inputs: &[N], out: &mut [N]) -> N {
+fn up_bag<N: TableNumber, const K: usize>(
+    tables: &BagTables,
+    bag: &Bag,
+    inputs: &[N],
+    out: &mut [N],
+) -> N {
     let (index, _) = bag.index.as_chunks::<K>();
     let mut peak = N::ZERO;
     for (entry, range) in out.iter_mut().zip(bag.segments.windows(2)) {
@@ -163,7 +168,7 @@ fn up_bag<N: Number, const K: usize>(tables: &Tables, bag: &Bag, inputs: &[N], o
 }
 
 #[inline(always)]
-fn up_any<N: Number>(tables: &Tables, bag: &Bag, inputs: &[N], out: &mut [N]) -> N {
+fn up_any<N: TableNumber>(tables: &BagTables, bag: &Bag, inputs: &[N], out: &mut [N]) -> N {
     let mut peak = N::ZERO;
     for (entry, range) in out.iter_mut().zip(bag.segments.windows(2)) {
         let (mut sum, mut runs) = (N::ZERO, N::ZERO);
@@ -186,7 +191,11 @@ fn up_any<N: Number>(tables: &Tables, bag: &Bag, inputs: &[N], out: &mut [N]) ->
 
 /// Writes the weights of the label variables.
 #[multiversion(targets = "simd")]
-pub(super) fn weigh<N: Number>(rows: &[Row], variables: usize, scratch: &mut Scratch<N>) {
+pub(super) fn weigh<N: TableNumber>(
+    rows: &[RowWeights],
+    variables: usize,
+    scratch: &mut Scratch<N>,
+) {
     for (variable, pair) in scratch.up[..2 * variables].chunks_exact_mut(2).enumerate() {
         pair[0] = N::exp(rows.len(), |lane| rows[lane].logarithms[variable][0]);
         pair[1] = N::exp(rows.len(), |lane| rows[lane].logarithms[variable][1]);
@@ -195,7 +204,7 @@ pub(super) fn weigh<N: Number>(rows: &[Row], variables: usize, scratch: &mut Scr
 
 /// The probability of each label variable in all rows at once, after both passes.
 #[multiversion(targets = "simd")]
-pub(super) fn shares<N: Number>(scratch: &mut Scratch<N>) {
+pub(super) fn shares<N: TableNumber>(scratch: &mut Scratch<N>) {
     let (up, down) = (scratch.up.chunks_exact(2), scratch.down.chunks_exact(2));
     for ((out, up), down) in scratch.on.iter_mut().zip(up).zip(down) {
         let (off, on) = (up[0].times(down[0]), up[1].times(down[1]));
@@ -205,7 +214,7 @@ pub(super) fn shares<N: Number>(scratch: &mut Scratch<N>) {
 
 /// The pass from the leaves. The weights of the label variables are in the table.
 #[multiversion(targets = "simd")]
-pub(super) fn up<N: Number>(tables: &Tables, scratch: &mut Scratch<N>) {
+pub(super) fn up<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>) {
     for (b, bag) in tables.bags.iter().enumerate() {
         let (inputs, rest) = scratch.up.split_at_mut(bag.out);
         let out = &mut rest[..bag.segments.len() - 1];
@@ -230,7 +239,12 @@ pub(super) fn up<N: Number>(tables: &Tables, scratch: &mut Scratch<N>) {
 
 /// One state on its way down: `base` is everything but the inputs. Returns the state's belief.
 #[inline(always)]
-fn spread<N: Number, const K: usize>(index: &[u32; K], base: N, up: &[N], down: &mut [N]) -> N {
+fn spread<N: TableNumber, const K: usize>(
+    index: &[u32; K],
+    base: N,
+    up: &[N],
+    down: &mut [N],
+) -> N {
     let mut value = [N::ONE; K];
     for k in 0..K {
         value[k] = up[index[k] as usize];
@@ -249,7 +263,7 @@ fn spread<N: Number, const K: usize>(index: &[u32; K], base: N, up: &[N], down: 
 }
 
 #[inline(always)]
-fn spread_any<N: Number>(
+fn spread_any<N: TableNumber>(
     index: &[u32],
     base: N,
     up: &[N],
@@ -271,8 +285,8 @@ fn spread_any<N: Number>(
 }
 
 #[inline(always)]
-fn down_bag<N: Number, const K: usize>(
-    tables: &Tables,
+fn down_bag<N: TableNumber, const K: usize>(
+    tables: &BagTables,
     bag: &Bag,
     up: &[N],
     own: &[N],
@@ -298,8 +312,8 @@ fn down_bag<N: Number, const K: usize>(
 
 /// As [`down_bag`], for any number of inputs, with sums of beliefs.
 #[inline(always)]
-fn down_any<N: Number>(
-    tables: &Tables,
+fn down_any<N: TableNumber>(
+    tables: &BagTables,
     bag: &Bag,
     up: &[N],
     own: &[N],
@@ -331,7 +345,7 @@ fn down_any<N: Number>(
 
 /// The pass from the roots, after [`up`]. Fills the cells when `sums` are wanted.
 #[multiversion(targets = "simd")]
-pub(super) fn down<N: Number>(tables: &Tables, scratch: &mut Scratch<N>, sums: bool) {
+pub(super) fn down<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>, sums: bool) {
     scratch.down.fill(N::ZERO);
     scratch.cells.fill(N::ZERO);
     for (b, bag) in tables.bags.iter().enumerate().rev() {

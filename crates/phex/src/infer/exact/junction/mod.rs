@@ -37,12 +37,12 @@ use crate::infer::{Answers, Block, Budget, Unfit};
 use crate::infer::{Kernel, LabelSet, Size, forward_to_own};
 use crate::model::Model;
 use crate::numeric::Scalar;
-use distant::Source;
+use distant::DistantPartners;
 use kernel::Scratch;
-use number::{F32x1, F32x16, F64x1, F64x8, Number, Wide};
-use rows::Row;
-use tables::Tables;
-use variables::{Network, Query};
+use number::{F32x1, F32x16, F64x1, F64x8, TableNumber, Wide};
+use rows::RowWeights;
+use tables::BagTables;
+use variables::{Query, VariableNetwork};
 
 /// Attempts whose states are enumerated: the ones that promise the smallest tables.
 const TRIED: usize = 3;
@@ -51,13 +51,17 @@ const TRIED: usize = 3;
 const ORDER_WORK: u64 = 400_000_000;
 
 /// The variables and the tree of one attempt; `None` when finding an order takes too long.
-fn plan(model: &Model, attempt: usize, seed: u64) -> Option<(Network, eliminate::Forest)> {
+fn plan(
+    model: &Model,
+    attempt: usize,
+    seed: u64,
+) -> Option<(VariableNetwork, eliminate::EliminationForest)> {
     let taste = cover::Taste {
         strictness: [2.0, f64::INFINITY, 1.5, 4.0][attempt % 4],
         noise: 3 * (attempt / 4) as u64,
         seed: seed.wrapping_add(attempt as u64),
     };
-    let mut network = Network::new(model, taste);
+    let mut network = VariableNetwork::new(model, taste);
     let mut near: Vec<Vec<u32>> = vec![Vec::new(); network.domains.len()];
     for factor in &network.factors {
         for &a in &factor.scope {
@@ -78,9 +82,9 @@ fn plan(model: &Model, attempt: usize, seed: u64) -> Option<(Network, eliminate:
 /// A compiled model.
 #[derive(Debug)]
 pub(crate) struct Junction {
-    network: Network,
-    tables: Tables,
-    sources: Vec<Source>,
+    network: VariableNetwork,
+    tables: BagTables,
+    sources: Vec<DistantPartners>,
     /// Bytes that scratch memory may take.
     room: f64,
     /// Whether the model has a legal state at all.
@@ -131,7 +135,7 @@ impl Junction {
             let needs = format!("more than {most:.1e} states (full tables: {smallest:.1e})");
             return Err(Unfit::Budget { needs });
         };
-        let tables = Tables::new(&network, &forest, &states);
+        let tables = BagTables::new(&network, &forest, &states);
         let possible =
             network.constant > f64::NEG_INFINITY && tables.bags.iter().all(|bag| bag.states > 0);
         let room = budget.bytes - tables.bytes() as f64;
@@ -197,7 +201,7 @@ impl Junction {
         }
         if !again.is_empty() {
             let mut scratch = Scratch::<Wide>::new(&self.tables, true);
-            let mut filled = Row::default();
+            let mut filled = RowWeights::default();
             for row in again {
                 filled.fill(&self.network, block, row);
                 self.pass(
@@ -211,7 +215,7 @@ impl Junction {
     }
 
     /// Answers the rows in lanes; notes those in doubt.
-    fn rows<T: Scalar, N: Number>(
+    fn rows<T: Scalar, N: TableNumber>(
         &self,
         block: &Block<'_, T>,
         answers: &mut Answers<'_, T>,
@@ -219,7 +223,7 @@ impl Junction {
     ) {
         use number::Exponents;
         let mut scratch = Scratch::<N>::new(&self.tables, true);
-        let mut filled = vec![Row::default(); N::LANES];
+        let mut filled = vec![RowWeights::default(); N::LANES];
         let want = answers.expectations.is_some();
         for first in (0..block.rows()).step_by(N::LANES) {
             let count = N::LANES.min(block.rows() - first);
@@ -238,7 +242,7 @@ impl Junction {
     }
 
     /// Both passes over some rows.
-    fn pass<N: Number>(&self, rows: &[Row], scratch: &mut Scratch<N>, want: bool) {
+    fn pass<N: TableNumber>(&self, rows: &[RowWeights], scratch: &mut Scratch<N>, want: bool) {
         use number::Exponents;
         scratch.doubt = N::Exponents::NONE;
         kernel::weigh(rows, self.network.classes.len(), scratch);
@@ -251,11 +255,11 @@ impl Junction {
     }
 
     /// Writes the answers of one lane.
-    fn answer<T: Scalar, N: Number>(
+    fn answer<T: Scalar, N: TableNumber>(
         &self,
         scratch: &Scratch<N>,
         lane: usize,
-        filled: &Row,
+        filled: &RowWeights,
         row: usize,
         answers: &mut Answers<'_, T>,
     ) {

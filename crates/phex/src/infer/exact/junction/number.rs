@@ -1,17 +1,17 @@
 //! The numbers that the kernels compute with.
 //!
-//! [`Number`] is either a vector of `f32` or `f64`, one row a lane, or [`Wide`]: one row, a double
+//! [`TableNumber`] is either a vector of `f32` or `f64`, one row a lane, or [`Wide`]: one row, a double
 //! with an exponent of its own, which neither under- nor overflows. All are ≥ 0. Lanes are rescaled
 //! by powers of two, which is exact: an answer does not depend on the rows beside it.
 //!
 //! Below 1e-24 (f32) or 1e-280 (f64) what underflows, summed over some 10⁷ states, may matter; two
 //! ways to the same number may differ by 1e-3 or 1e-9 of it. Beyond either a row is doubtful.
 
-use super::tables::Weights;
+use super::tables::FixedWeights;
 use crate::numeric::Elementary as _;
 
 /// A non-negative number, or one a lane.
-pub(super) trait Number: Copy + Send + Sync {
+pub(super) trait TableNumber: Copy + Send + Sync {
     const LANES: usize;
     const ZERO: Self;
     const ONE: Self;
@@ -24,7 +24,7 @@ pub(super) trait Number: Copy + Send + Sync {
     fn over(self, other: Self) -> Self;
     fn peak(self, other: Self) -> Self;
     /// A fixed weight, the same in all lanes.
-    fn weight(weights: &Weights, at: u32) -> Self;
+    fn weight(weights: &FixedWeights, at: u32) -> Self;
     fn count(times: f32) -> Self;
     /// Two to this power.
     fn power(exponent: i32) -> Self;
@@ -83,7 +83,7 @@ macro_rules! lanes {
         #[repr(align($align))]
         pub(super) struct $name([$type; $lanes]);
 
-        impl Number for $name {
+        impl TableNumber for $name {
             const LANES: usize = $lanes;
             const ZERO: Self = $name([0.0; $lanes]);
             const ONE: Self = $name([1.0; $lanes]);
@@ -120,7 +120,7 @@ macro_rules! lanes {
                 self
             }
             #[inline(always)]
-            fn weight(weights: &Weights, at: u32) -> Self {
+            fn weight(weights: &FixedWeights, at: u32) -> Self {
                 $name([weights.$table[at as usize]; $lanes])
             }
             #[inline(always)]
@@ -229,7 +229,7 @@ impl Wide {
     }
 }
 
-impl Number for Wide {
+impl TableNumber for Wide {
     const LANES: usize = 1;
     const ZERO: Wide = Wide { mantissa: 0.0, exponent: 0 };
     const ONE: Wide = Wide { mantissa: 0.5, exponent: 1 };
@@ -275,7 +275,7 @@ impl Number for Wide {
         let more = (self.exponent, self.mantissa) >= (other.exponent, other.mantissa);
         if more || other.mantissa == 0.0 { self } else { other }
     }
-    fn weight(weights: &Weights, at: u32) -> Wide {
+    fn weight(weights: &FixedWeights, at: u32) -> Wide {
         weights.wide[at as usize]
     }
     fn count(times: f32) -> Wide {

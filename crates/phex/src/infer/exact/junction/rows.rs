@@ -4,13 +4,13 @@
 //! first shifted by the largest of their scores, which keeps the two halves of its bits on one
 //! scale. Then each pair of weights is divided by the larger. Evidence is a weight of zero.
 
-use super::variables::Network;
+use super::variables::VariableNetwork;
 use crate::infer::{Block, Evidence};
 use crate::numeric::Scalar;
 
 /// The weights of one row.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Row {
+pub(super) struct RowWeights {
     /// The logarithms of both weights of each label variable.
     pub(super) logarithms: Vec<[f64; 2]>,
     /// The logarithm of the share of each label in its variable.
@@ -19,8 +19,13 @@ pub(super) struct Row {
     pub(super) offset: f64,
 }
 
-impl Row {
-    pub(super) fn fill<T: Scalar>(&mut self, network: &Network, block: &Block<'_, T>, row: usize) {
+impl RowWeights {
+    pub(super) fn fill<T: Scalar>(
+        &mut self,
+        network: &VariableNetwork,
+        block: &Block<'_, T>,
+        row: usize,
+    ) {
         let scores = block.row(row);
         let known = |label: usize| block.evidence(row, label);
         self.share.clear();

@@ -7,14 +7,14 @@
 
 use super::Junction;
 use super::kernel::{self, Scratch};
-use super::number::{Number, Wide};
-use super::rows::Row;
+use super::number::{TableNumber, Wide};
+use super::rows::RowWeights;
 use crate::infer::Block;
 
 /// One row, ready for any number of samples.
 pub(crate) struct Sampler<'a> {
     junction: &'a Junction,
-    row: Row,
+    row: RowWeights,
     up: Vec<Wide>,
 }
 
@@ -39,7 +39,7 @@ impl Junction {
         if !self.possible {
             return None;
         }
-        let mut filled = Row::default();
+        let mut filled = RowWeights::default();
         filled.fill(&self.network, block, row);
         let mut scratch = Scratch::<Wide>::new(&self.tables, false);
         let variables = self.network.classes.len();

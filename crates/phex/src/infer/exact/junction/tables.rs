@@ -7,14 +7,14 @@
 
 use std::collections::HashMap;
 
-use super::bags::{Codes, States};
-use super::eliminate::Forest;
+use super::bags::{BagStates, Codes};
+use super::eliminate::EliminationForest;
 use super::number::Wide;
-use super::variables::{Network, Query};
+use super::variables::{Query, VariableNetwork};
 
 /// Fixed weights, each once.
 #[derive(Debug, Default)]
-pub(super) struct Weights {
+pub(super) struct FixedWeights {
     pub(super) logarithm: Vec<f64>,
     pub(super) double: Vec<f64>,
     pub(super) single: Vec<f32>,
@@ -68,10 +68,10 @@ pub(super) struct Distant {
 
 /// All bags, children before parents.
 #[derive(Debug, Default)]
-pub(super) struct Tables {
+pub(super) struct BagTables {
     pub(super) bags: Vec<Bag>,
     pub(super) entries: usize,
-    pub(super) weights: Weights,
+    pub(super) weights: FixedWeights,
     /// The bag in which each label variable lives.
     pub(super) home: Vec<u32>,
     /// The logarithm of what was taken out of the fixed weights.
@@ -85,15 +85,19 @@ pub(super) struct Tables {
     pub(super) largest: usize,
 }
 
-impl Tables {
-    pub(super) fn new(network: &Network, forest: &Forest, states: &[States]) -> Tables {
+impl BagTables {
+    pub(super) fn new(
+        network: &VariableNetwork,
+        forest: &EliminationForest,
+        states: &[BagStates],
+    ) -> BagTables {
         let order = forest.order();
         let mut number = vec![0u32; order.len()];
         order.iter().enumerate().for_each(|(at, &b)| number[b as usize] = at as u32);
-        let mut tables = Tables { entries: 2 * network.classes.len(), ..Tables::default() };
+        let mut tables = BagTables { entries: 2 * network.classes.len(), ..BagTables::default() };
         tables.width = forest.bags.iter().map(Vec::len).max().unwrap_or(0);
         tables.largest = states.iter().map(|s| s.count).max().unwrap_or(0);
-        let places = Places::new(network, states);
+        let places = VariableBags::new(network, states);
         let mut labels: Vec<Vec<u32>> = vec![Vec::new(); order.len()];
         for v in 0..network.classes.len() as u32 {
             let b = places.smallest(&[v]).unwrap_or(0);
@@ -164,7 +168,7 @@ impl Tables {
         let least = f64::from(f32::MIN_POSITIVE);
         let single = double.iter().map(|&weight| normal(least, weight) as f32).collect();
         let wide = logarithm.iter().map(|&ln| Wide::exp(ln)).collect();
-        tables.weights = Weights { logarithm, double, single, wide };
+        tables.weights = FixedWeights { logarithm, double, single, wide };
         tables.questions(network, states, &places, &number);
         tables
     }
@@ -172,9 +176,9 @@ impl Tables {
     /// Finds a bag for each question; those without one are distant.
     fn questions(
         &mut self,
-        network: &Network,
-        states: &[States],
-        places: &Places<'_>,
+        network: &VariableNetwork,
+        states: &[BagStates],
+        places: &VariableBags<'_>,
         number: &[u32],
     ) {
         let mut wanted: Vec<(u32, u32, bool)> = Vec::new();
@@ -258,7 +262,7 @@ impl Tables {
 }
 
 /// The cell of two labels: where the second stands for several, both on is asked for instead.
-pub(super) fn cell(network: &Network, a: u32, b: u32, on: bool) -> (u32, u32, bool) {
+pub(super) fn cell(network: &VariableNetwork, a: u32, b: u32, on: bool) -> (u32, u32, bool) {
     let (a, b) = (network.variable[a as usize], network.variable[b as usize]);
     if on || network.classes[b as usize].len() > 1 {
         (a.min(b), a.max(b), true)
@@ -268,18 +272,18 @@ pub(super) fn cell(network: &Network, a: u32, b: u32, on: bool) -> (u32, u32, bo
 }
 
 /// Which bags hold a variable.
-struct Places<'a> {
+struct VariableBags<'a> {
     bags: Vec<Vec<u32>>,
-    states: &'a [States],
+    states: &'a [BagStates],
 }
 
-impl<'a> Places<'a> {
-    fn new(network: &Network, states: &'a [States]) -> Places<'a> {
+impl<'a> VariableBags<'a> {
+    fn new(network: &VariableNetwork, states: &'a [BagStates]) -> VariableBags<'a> {
         let mut bags = vec![Vec::new(); network.domains.len()];
         for (b, own) in states.iter().enumerate() {
             own.variables.iter().for_each(|&v| bags[v as usize].push(b as u32));
         }
-        Places { bags, states }
+        VariableBags { bags, states }
     }
 
     /// The smallest bag that holds them all.
@@ -295,7 +299,7 @@ impl<'a> Places<'a> {
 }
 
 /// Numbers the separator entries of sorted states.
-fn segments(own: &States, domains: &[u16], bag: &mut Bag) -> Codes {
+fn segments(own: &BagStates, domains: &[u16], bag: &mut Bag) -> Codes {
     let sizes: Vec<u16> =
         own.variables[..own.shared].iter().map(|&v| domains[v as usize]).collect();
     let mut codes = Codes::new(&sizes, own.count);
@@ -311,7 +315,7 @@ fn segments(own: &States, domains: &[u16], bag: &mut Bag) -> Codes {
 
 /// Fixed weights of the states, the largest of which is one; returns what was taken out.
 fn weigh(
-    own: &States,
+    own: &BagStates,
     factors: &[&super::variables::Factor],
     bag: &mut Bag,
     interned: &mut HashMap<u64, u32>,

@@ -16,7 +16,7 @@ use crate::model::{Model, Relation};
 
 /// What a factor says of the values of its scope.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum FactorKind {
     /// `costs[a][b]`.
     Table([[f64; 2]; 2]),
     /// On costs `[off, on]`.
@@ -35,7 +35,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Factor {
     pub(super) scope: Vec<u32>,
-    pub(super) kind: Kind,
+    pub(super) kind: FactorKind,
 }
 
 impl Factor {
@@ -44,25 +44,25 @@ impl Factor {
         let legal = |legal: bool| if legal { 0.0 } else { f64::INFINITY };
         let last = self.scope.len() - 1;
         match &self.kind {
-            Kind::Table(costs) => costs[usize::from(value(0))][usize::from(value(1))],
-            Kind::Unary(costs) => costs[usize::from(value(0))],
-            Kind::Product(cost) => {
+            FactorKind::Table(costs) => costs[usize::from(value(0))][usize::from(value(1))],
+            FactorKind::Unary(costs) => costs[usize::from(value(0))],
+            FactorKind::Product(cost) => {
                 let violations = f64::from(value(0)) * f64::from(value(1));
                 if violations == 0.0 { 0.0 } else { cost * violations }
             }
-            Kind::Step => legal(value(0) + value(1) == value(2)),
-            Kind::Sum => legal((0..last).map(&value).sum::<u16>() == value(last)),
-            Kind::One => legal((0..=last).map(&value).sum::<u16>() == 1),
+            FactorKind::Step => legal(value(0) + value(1) == value(2)),
+            FactorKind::Sum => legal((0..last).map(&value).sum::<u16>() == value(last)),
+            FactorKind::One => legal((0..=last).map(&value).sum::<u16>() == 1),
         }
     }
 
     /// Whether some values are not legal.
     pub(super) fn is_hard(&self) -> bool {
         match &self.kind {
-            Kind::Table(costs) => costs.iter().flatten().any(|cost| cost.is_infinite()),
-            Kind::Unary(costs) => costs.iter().any(|cost| cost.is_infinite()),
-            Kind::Product(cost) => cost.is_infinite(),
-            Kind::Step | Kind::Sum | Kind::One => true,
+            FactorKind::Table(costs) => costs.iter().flatten().any(|cost| cost.is_infinite()),
+            FactorKind::Unary(costs) => costs.iter().any(|cost| cost.is_infinite()),
+            FactorKind::Product(cost) => cost.is_infinite(),
+            FactorKind::Step | FactorKind::Sum | FactorKind::One => true,
         }
     }
 }
@@ -91,8 +91,8 @@ pub(super) struct Chain {
 
 /// Variables, factors and questions.
 #[derive(Debug, Clone)]
-pub(super) struct Network {
-    /// The number of values of each variable. The first ones are [`Network::classes`].
+pub(super) struct VariableNetwork {
+    /// The number of values of each variable. The first ones are [`VariableNetwork::classes`].
     pub(super) domains: Vec<u16>,
     pub(super) factors: Vec<Factor>,
     pub(super) chains: Vec<Chain>,
@@ -280,8 +280,8 @@ impl Draft {
     }
 }
 
-impl Network {
-    pub(super) fn new(model: &Model, taste: Taste) -> Network {
+impl VariableNetwork {
+    pub(super) fn new(model: &Model, taste: Taste) -> VariableNetwork {
         let draft = Draft::new(model);
         let classes = draft.classes();
         let mut variable = vec![0u32; model.len()];
@@ -289,7 +289,7 @@ impl Network {
             labels.iter().for_each(|&label| variable[label as usize] = class as u32);
         }
         let first = |label: u32| classes[variable[label as usize] as usize][0] == label;
-        let mut network = Network {
+        let mut network = VariableNetwork {
             domains: vec![2; classes.len()],
             factors: Vec::new(),
             chains: Vec::new(),
@@ -308,11 +308,11 @@ impl Network {
                 Some(cost) => *exclusions.entry((a.min(b), a.max(b))).or_default() += cost,
                 None => network
                     .factors
-                    .push(Factor { scope: vec![a, b], kind: Kind::Table(pair.costs) }),
+                    .push(Factor { scope: vec![a, b], kind: FactorKind::Table(pair.costs) }),
             }
         }
         for &label in &draft.forced {
-            let kind = Kind::Unary([f64::INFINITY, 0.0]);
+            let kind = FactorKind::Unary([f64::INFINITY, 0.0]);
             network.factors.push(Factor { scope: vec![variable[label as usize]], kind });
         }
         let mut sets = Vec::new();
@@ -353,7 +353,7 @@ impl Network {
         let (relations, sets): (Vec<usize>, Vec<Clique>) = sets.into_iter().unzip();
         let (cliques, pairs) = cover(sets, exclusions, &links, taste);
         for ((a, b), cost) in pairs {
-            let kind = Kind::Table([[0.0, 0.0], [0.0, cost]]);
+            let kind = FactorKind::Table([[0.0, 0.0], [0.0, cost]]);
             self.factors.push(Factor { scope: vec![a, b], kind });
         }
         for (at, clique) in cliques.iter().enumerate() {
@@ -374,13 +374,14 @@ impl Network {
         let mut before = clique.members[0];
         let mut steps = Vec::new();
         for (at, &member) in clique.members.iter().enumerate().skip(1) {
-            let kind = Kind::Product(clique.cost);
+            let kind = FactorKind::Product(clique.cost);
             self.factors.push(Factor { scope: vec![before, member], kind });
             let after = (at + 1 < clique.members.len()).then(|| {
                 let after = self.domains.len() as u32;
                 let largest = most.min(u16::try_from(at + 1).unwrap_or(u16::MAX));
                 self.domains.push(largest + 1);
-                self.factors.push(Factor { scope: vec![before, member, after], kind: Kind::Step });
+                self.factors
+                    .push(Factor { scope: vec![before, member, after], kind: FactorKind::Step });
                 after
             });
             steps.push((before, member, after));

@@ -3,9 +3,10 @@
 //! Labels that evidence fixes, or forces through hard edges, send what is certain and need nothing:
 //! messages to them are 0, and sums leave out the states that they exclude.
 
+use crate::lists::Lists;
+use crate::numeric::softplus_lane;
 use multiversion::multiversion;
 
-use super::softplus;
 use crate::infer::Evidence;
 use crate::numeric::{Elementary, Lanes};
 
@@ -29,45 +30,23 @@ pub(super) struct Edge {
 
 /// The hierarchy as lists of edges.
 #[derive(Debug)]
-pub(super) struct Graph {
+pub(super) struct HierarchyEdges {
     pub(super) edges: Vec<Edge>,
     /// Labels, parents before children.
     order: Vec<u32>,
     /// The edges to parents and to children of label `i` are `list[start[i]..start[i + 1]]`.
-    above: Adjacency,
-    below: Adjacency,
+    above: Lists<u32>,
+    below: Lists<u32>,
 }
 
-#[derive(Debug)]
-struct Adjacency {
-    start: Vec<u32>,
-    list: Vec<u32>,
-}
-
-impl Adjacency {
-    fn new(labels: usize, ends: impl Iterator<Item = u32> + Clone) -> Adjacency {
-        let mut start = vec![0u32; labels + 1];
-        ends.clone().for_each(|end| start[end as usize + 1] += 1);
-        (0..labels).for_each(|at| start[at + 1] += start[at]);
-        let mut next = start.clone();
-        let mut list = vec![0; start[labels] as usize];
-        for (edge, end) in (0u32..).zip(ends) {
-            list[next[end as usize] as usize] = edge;
-            next[end as usize] += 1;
-        }
-        Adjacency { start, list }
-    }
-
-    #[inline(always)]
-    fn of(&self, label: usize) -> &[u32] {
-        &self.list[self.start[label] as usize..self.start[label + 1] as usize]
-    }
-}
-
-impl Graph {
+impl HierarchyEdges {
     /// Edges as `(term, parent, child, cost)`, without a cycle. `damping` is the part of an old message
     /// that is kept.
-    pub(super) fn new(labels: usize, edges: &[(usize, usize, usize, f64)], damping: f64) -> Graph {
+    pub(super) fn new(
+        labels: usize,
+        edges: &[(usize, usize, usize, f64)],
+        damping: f64,
+    ) -> HierarchyEdges {
         let mut parents = vec![0u32; labels];
         edges.iter().for_each(|&(_, _, child, _)| parents[child] += 1);
         let edge = |&(term, parent, child, cost): &(usize, usize, usize, f64)| {
@@ -77,8 +56,12 @@ impl Graph {
             Edge { term, parent, child, part, cost: cost / part, step }
         };
         let edges: Vec<Edge> = edges.iter().map(edge).collect();
-        let above = Adjacency::new(labels, edges.iter().map(|edge| edge.child));
-        let below = Adjacency::new(labels, edges.iter().map(|edge| edge.parent));
+        let above =
+            Lists::by_key(labels, (0u32..).zip(&edges).map(|(at, edge)| (edge.child as usize, at)));
+        let below = Lists::by_key(
+            labels,
+            (0u32..).zip(&edges).map(|(at, edge)| (edge.parent as usize, at)),
+        );
         let mut waiting = parents;
         let mut order: Vec<u32> =
             (0..labels as u32).filter(|&at| waiting[at as usize] == 0).collect();
@@ -93,7 +76,7 @@ impl Graph {
             }
             next += 1;
         }
-        Graph { edges, order, above, below }
+        HierarchyEdges { edges, order, above, below }
     }
 
     /// Adds what follows through hard edges: on above what is on, off below what is off. `false` when
@@ -130,7 +113,7 @@ impl Graph {
 
 /// Messages and beliefs of `L` rows.
 #[derive(Debug)]
-pub(super) struct Messages<T, const L: usize> {
+pub(super) struct ForestMessages<T, const L: usize> {
     pub(super) scores: Vec<Lanes<T, L>>,
     /// 1 for labels that are certain to be on, and to be off.
     on: Vec<Lanes<T, L>>,
@@ -142,11 +125,11 @@ pub(super) struct Messages<T, const L: usize> {
     pub(super) shares: Vec<Lanes<T, L>>,
 }
 
-impl<T: Elementary, const L: usize> Messages<T, L> {
-    pub(super) fn new(graph: &Graph) -> Messages<T, L> {
+impl<T: Elementary, const L: usize> ForestMessages<T, L> {
+    pub(super) fn new(graph: &HierarchyEdges) -> ForestMessages<T, L> {
         let (labels, edges) = (graph.order.len(), graph.edges.len());
         let none = |length: usize| vec![Lanes::NONE; length];
-        Messages {
+        ForestMessages {
             scores: none(labels),
             on: none(labels),
             off: none(labels),
@@ -167,7 +150,7 @@ impl<T: Elementary, const L: usize> Messages<T, L> {
     /// Up and down again; answers the largest change of a probability, in rows that still move.
     pub(super) fn iterate(
         &mut self,
-        graph: &Graph,
+        graph: &HierarchyEdges,
         clamped: bool,
         active: &[bool; L],
     ) -> Lanes<T, L> {
@@ -180,7 +163,7 @@ impl<T: Elementary, const L: usize> Messages<T, L> {
 
     /// The log-odds of a label: its score and what it hears.
     #[inline(always)]
-    fn belief(&self, graph: &Graph, label: usize) -> Lanes<T, L> {
+    fn belief(&self, graph: &HierarchyEdges, label: usize) -> Lanes<T, L> {
         let mut sum = self.scores[label];
         for &edge in graph.below.of(label) {
             let part = T::from_f64(graph.edges[edge as usize].part);
@@ -218,14 +201,14 @@ impl<T: Elementary, const L: usize> Messages<T, L> {
         states
     }
 
-    pub(super) fn log_partition(&self, graph: &Graph, clamped: bool) -> [f64; L] {
+    pub(super) fn log_partition(&self, graph: &HierarchyEdges, clamped: bool) -> [f64; L] {
         let mut total = [0.0; L];
         add_log_partition(self, graph, clamped, &mut total);
         total
     }
 
     /// The probability that an edge is violated: child on, parent off.
-    pub(super) fn violated(&self, graph: &Graph, at: usize, lane: usize) -> T {
+    pub(super) fn violated(&self, graph: &HierarchyEdges, at: usize, lane: usize) -> T {
         let edge = &graph.edges[at];
         if edge.cost == f64::INFINITY {
             return T::ZERO;
@@ -240,8 +223,8 @@ impl<T: Elementary, const L: usize> Messages<T, L> {
 
 #[multiversion(targets = "simd")]
 fn iterate<T: Elementary, const L: usize, const CLAMPED: bool>(
-    messages: &mut Messages<T, L>,
-    graph: &Graph,
+    messages: &mut ForestMessages<T, L>,
+    graph: &HierarchyEdges,
     active: &[bool; L],
 ) -> Lanes<T, L> {
     let mut beliefs = vec![Lanes::NONE; graph.order.len()];
@@ -277,7 +260,7 @@ fn iterate<T: Elementary, const L: usize, const CLAMPED: bool>(
 /// Probabilities from beliefs; answers the largest change, in rows that still move.
 #[inline(always)]
 fn share_out<T: Elementary, const L: usize, const CLAMPED: bool>(
-    messages: &mut Messages<T, L>,
+    messages: &mut ForestMessages<T, L>,
     beliefs: &[Lanes<T, L>],
     active: &[bool; L],
 ) -> Lanes<T, L> {
@@ -306,14 +289,14 @@ fn share_out<T: Elementary, const L: usize, const CLAMPED: bool>(
 /// down; answers by how much it changed.
 #[inline(always)]
 fn send<T: Elementary, const L: usize, const CLAMPED: bool, const UP: bool>(
-    messages: &mut Messages<T, L>,
-    graph: &Graph,
+    messages: &mut ForestMessages<T, L>,
+    graph: &HierarchyEdges,
     at: usize,
     belief: Lanes<T, L>,
     active: &[bool; L],
 ) -> Lanes<T, L> {
     let edge = &graph.edges[at];
-    let Messages { on, off, up, down, .. } = messages;
+    let ForestMessages { on, off, up, down, .. } = messages;
     let (parent, child) = (edge.parent as usize, edge.child as usize);
     // A soft edge passes its whole cost on from a child that is on, and from a parent that is off.
     let (from, to, certain, is_certain) = if UP {
@@ -349,11 +332,11 @@ fn finite(cost: f64) -> f64 {
 /// `log (1 + e^c) / (1 + e^{c − w})`.
 #[inline(always)]
 fn upwards<T: Elementary, const L: usize>(edge: &Edge, cavity: Lanes<T, L>) -> Lanes<T, L> {
-    let mut sent = cavity.map(softplus);
+    let mut sent = cavity.map(softplus_lane);
     if edge.cost < f64::INFINITY {
         let cost = T::from_f64(edge.cost);
         for lane in 0..L {
-            sent.0[lane] -= softplus(cavity.0[lane] - cost);
+            sent.0[lane] -= softplus_lane(cavity.0[lane] - cost);
         }
     }
     sent
@@ -364,12 +347,12 @@ fn upwards<T: Elementary, const L: usize>(edge: &Edge, cavity: Lanes<T, L>) -> L
 fn downwards<T: Elementary, const L: usize>(edge: &Edge, cavity: Lanes<T, L>) -> Lanes<T, L> {
     let mut sent = Lanes::NONE;
     for lane in 0..L {
-        sent.0[lane] = -softplus(-cavity.0[lane]);
+        sent.0[lane] = -softplus_lane(-cavity.0[lane]);
     }
     if edge.cost < f64::INFINITY {
         let cost = T::from_f64(edge.cost);
         for lane in 0..L {
-            sent.0[lane] += softplus(-cost - cavity.0[lane]);
+            sent.0[lane] += softplus_lane(-cost - cavity.0[lane]);
         }
     }
     sent
@@ -377,8 +360,8 @@ fn downwards<T: Elementary, const L: usize>(edge: &Edge, cavity: Lanes<T, L>) ->
 
 #[multiversion(targets = "simd")]
 fn add_log_partition<T: Elementary, const L: usize>(
-    messages: &Messages<T, L>,
-    graph: &Graph,
+    messages: &ForestMessages<T, L>,
+    graph: &HierarchyEdges,
     clamped: bool,
     total: &mut [f64; L],
 ) {
@@ -392,7 +375,7 @@ fn add_log_partition<T: Elementary, const L: usize>(
         let belief = messages.belief(graph, label);
         let (on, off) = (messages.on[label], messages.off[label]);
         for lane in 0..L {
-            let mut log = softplus(belief.0[lane]);
+            let mut log = softplus_lane(belief.0[lane]);
             if clamped {
                 log = on.0[lane] * belief.0[lane] + (T::ONE - on.0[lane] - off.0[lane]) * log;
             }

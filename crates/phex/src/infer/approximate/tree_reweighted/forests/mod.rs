@@ -20,16 +20,16 @@
 mod messages;
 
 use crate::infer::{Kernel, forward_to_own};
-use messages::{Graph, Messages};
+use messages::{ForestMessages, HierarchyEdges};
 
 use crate::infer::{Answers, Block, Diagnosis, Evidence, MessageOptions, Number, Options, Unfit};
 use crate::model::{Model, Relation};
-use crate::numeric::{Elementary, registers};
+use crate::numeric::registers;
 
 /// A hierarchy laid out for messages up and down.
 #[derive(Debug)]
 pub(crate) struct Forests {
-    graph: Graph,
+    graph: HierarchyEdges,
     bias: Vec<f64>,
     constant: f64,
     terms: usize,
@@ -68,7 +68,7 @@ impl Forests {
             }
         }
         Ok(Forests {
-            graph: Graph::new(model.len(), &edges, options.messages.damping),
+            graph: HierarchyEdges::new(model.len(), &edges, options.messages.damping),
             bias: model.bias().to_vec(),
             constant: model.constant(),
             terms: model.terms(),
@@ -107,7 +107,7 @@ impl Forests {
         answers: &mut Answers<'_, T>,
     ) {
         let n = self.bias.len();
-        let mut messages = Messages::<T, L>::new(&self.graph);
+        let mut messages = ForestMessages::<T, L>::new(&self.graph);
         let mut possible = [true; L];
         let clamped = block.evidence.is_some();
         let mut known = vec![Evidence::Unknown; n];
@@ -163,7 +163,7 @@ impl Forests {
 
     fn write_expectations<T: Number, const L: usize>(
         &self,
-        messages: &Messages<T, L>,
+        messages: &ForestMessages<T, L>,
         lane: usize,
         out: &mut [T],
     ) {
@@ -176,14 +176,6 @@ impl Forests {
             out[term] = share(child) * off;
         }
     }
-}
-
-/// `log(1 + e^x)` without a branch.
-#[inline(always)]
-fn softplus<T: Elementary>(x: T) -> T {
-    let size = if x > T::ZERO { -x } else { x };
-    let above = if x > T::ZERO { x } else { T::ZERO };
-    above + size.exp_downwards().ln_1p_unit()
 }
 
 impl Kernel for Forests {

@@ -10,12 +10,12 @@ use multiversion::multiversion;
 
 use super::edges::{Edges, LinkEdge, PairEdge, TableEdge};
 use super::math::{less, log_sum, log_sums, total};
-use super::messages::Messages;
+use super::messages::TreeMessages;
 use crate::numeric::Lanes;
 
 /// The bound of each row, without the constant; beliefs are fresh.
 #[multiversion(targets = "simd")]
-pub(super) fn bound<const L: usize>(messages: &Messages<L>, edges: &Edges) -> Lanes<f64, L> {
+pub(super) fn bound<const L: usize>(messages: &TreeMessages<L>, edges: &Edges) -> Lanes<f64, L> {
     let mut values = messages.beliefs.clone();
     let mut scratch = [Vec::new(), Vec::new()];
     let mut sum = Lanes::NONE;
@@ -56,7 +56,7 @@ pub(super) fn bound<const L: usize>(messages: &Messages<L>, edges: &Edges) -> La
 struct Pass<'a, const L: usize> {
     /// Log-weights of the states, with those of the subtrees that are done.
     values: &'a mut [Lanes<f64, L>],
-    messages: &'a Messages<L>,
+    messages: &'a TreeMessages<L>,
     edges: &'a Edges,
     /// What all states of a node got alike.
     log: Lanes<f64, L>,

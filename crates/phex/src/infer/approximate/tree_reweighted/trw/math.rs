@@ -52,7 +52,7 @@ pub(super) fn log_sum<const L: usize>(a: Lanes<f64, L>, b: Lanes<f64, L>) -> Lan
 #[inline(always)]
 fn log_add(a: f64, b: f64) -> f64 {
     let (high, part) = split(a, b);
-    high + twice_artanh(part / (2.0 + part))
+    high + part.ln_1p_unit()
 }
 
 /// `log(eᵃ + eᵇ)` of two sums at once, in one loop as long as `both`, which is scratch memory.

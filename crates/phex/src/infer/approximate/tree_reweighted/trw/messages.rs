@@ -14,7 +14,7 @@ use crate::numeric::{Elementary, Lanes};
 
 /// Messages and beliefs of `L` rows.
 #[derive(Debug, Clone)]
-pub(super) struct Messages<const L: usize> {
+pub(super) struct TreeMessages<const L: usize> {
     /// The log-weight of each state by scores and evidence.
     pub(super) weights: Vec<Lanes<f64, L>>,
     /// To both ends of each pair, to the label of each link, to the listed states of its group, to the
@@ -40,11 +40,11 @@ pub(super) struct Stride<'a, const L: usize> {
     pub(super) active: &'a [bool; L],
 }
 
-impl<const L: usize> Messages<L> {
-    pub(super) fn new(edges: &Edges) -> Messages<L> {
+impl<const L: usize> TreeMessages<L> {
+    pub(super) fn new(edges: &Edges) -> TreeMessages<L> {
         let none = |length: usize| vec![Lanes::NONE; length];
         let states = edges.frame.states();
-        Messages {
+        TreeMessages {
             weights: none(states),
             pairs: none(2 * edges.pairs.len()),
             labels: none(edges.links.len()),
@@ -150,7 +150,7 @@ impl<const L: usize> Messages<L> {
 /// Visits every node once; answers the largest change of a probability since the last visit.
 #[multiversion(targets = "simd")]
 pub(super) fn sweep<const L: usize>(
-    messages: &mut Messages<L>,
+    messages: &mut TreeMessages<L>,
     edges: &Edges,
     stride: Stride<'_, L>,
 ) -> Lanes<f64, L> {
@@ -179,7 +179,7 @@ fn step<const L: usize>(message: &mut Lanes<f64, L>, to: Lanes<f64, L>, stride: 
 
 #[inline(always)]
 fn visit_binary<const L: usize>(
-    messages: &mut Messages<L>,
+    messages: &mut TreeMessages<L>,
     edges: &Edges,
     node: usize,
     stride: Stride<'_, L>,
@@ -215,7 +215,7 @@ fn visit_binary<const L: usize>(
 
 #[inline(always)]
 fn visit_group<const L: usize>(
-    messages: &mut Messages<L>,
+    messages: &mut TreeMessages<L>,
     edges: &Edges,
     node: usize,
     stride: Stride<'_, L>,

@@ -23,9 +23,9 @@ use crate::infer::{Kernel, forward_to_own};
 use std::ops::Range;
 
 use edges::Edges;
-use messages::{Messages, Stride, sweep};
+use messages::{Stride, TreeMessages, sweep};
 
-use crate::infer::approximate::network::{Frame, Network, Place, Support};
+use crate::infer::approximate::network::{Frame, Network, PairPlace, Support};
 use crate::infer::{Answers, Block, Diagnosis, GroupForm, MessageOptions, Number, Options, Unfit};
 use crate::model::Model;
 use crate::numeric::registers;
@@ -92,7 +92,7 @@ impl Trw {
         answers: &mut Answers<'_, T>,
     ) {
         let frame = &self.edges.frame;
-        let mut messages = Messages::<L>::new(&self.edges);
+        let mut messages = TreeMessages::<L>::new(&self.edges);
         let possible =
             self.support.weigh(&self.network, frame, block, &rows, &mut messages.weights);
         let (bound, diagnosis) = self.pass(&mut messages, possible);
@@ -109,7 +109,7 @@ impl Trw {
     /// Sweeps to and fro until no probability changes by more than the tolerance, or the bound stands.
     fn pass<const L: usize>(
         &self,
-        messages: &mut Messages<L>,
+        messages: &mut TreeMessages<L>,
         mut active: [bool; L],
     ) -> ([f64; L], [Diagnosis; L]) {
         let mut diagnosis = [Diagnosis::default(); L];
@@ -155,7 +155,11 @@ impl Trw {
     }
 
     /// The bound of these messages, which is kept in the rows where it is the best.
-    fn look<const L: usize>(&self, messages: &mut Messages<L>, best: &mut [f64; L]) -> [f64; L] {
+    fn look<const L: usize>(
+        &self,
+        messages: &mut TreeMessages<L>,
+        best: &mut [f64; L],
+    ) -> [f64; L] {
         messages.refresh(&self.edges);
         let bound = bound::bound(messages, &self.edges);
         for lane in 0..L {
@@ -167,7 +171,7 @@ impl Trw {
 
     fn write<T: Number, const L: usize>(
         &self,
-        messages: &Messages<L>,
+        messages: &TreeMessages<L>,
         lane: usize,
         row: usize,
         answers: &mut Answers<'_, T>,
@@ -180,33 +184,38 @@ impl Trw {
         }
         let Some(all) = &mut answers.expectations else { return };
         let terms = self.network.terms.len();
-        let both = |place: Place| self.both(messages, lane, place);
+        let both = |place: PairPlace| self.both(messages, lane, place);
         let out = &mut all[row * terms..(row + 1) * terms];
         self.network.expectations(on, both, |_| 0.0, out);
     }
 
     /// The probability that two states are on together: that of one, and of the other given it.
-    fn both<const L: usize>(&self, messages: &Messages<L>, lane: usize, place: Place) -> f64 {
+    fn both<const L: usize>(
+        &self,
+        messages: &TreeMessages<L>,
+        lane: usize,
+        place: PairPlace,
+    ) -> f64 {
         let frame = &self.edges.frame;
         let belief = |state: usize| messages.beliefs[state].0[lane];
         let share = |state: usize| messages.shares[state].0[lane];
         let odds = |node: usize| belief(2 * node + 1) - belief(2 * node);
         let sigmoid = |odds: f64| 1.0 / (1.0 + (-odds).exp());
         match place {
-            Place::Pair(at) => {
+            PairPlace::Pair(at) => {
                 let pair = &self.edges.pairs[at];
                 let [c0, c1] = pair.costs[1];
                 let odds = odds(pair.nodes[1]) - messages.pairs[2 * at + 1].0[lane];
                 times(share(2 * pair.nodes[0] + 1), || sigmoid(less(odds, c0, c1)))
             }
-            Place::Link(at, state) => {
+            PairPlace::Link(at, state) => {
                 let link = &self.edges.links[at];
                 let entry = link.entries.iter().find(|entry| entry.0 == state);
                 let [c0, c1] = entry.map_or([0.0; 2], |entry| entry.1);
                 let odds = odds(link.label) - messages.labels[at].0[lane];
                 times(share(frame.first[link.group] + state), || sigmoid(less(odds, c0, c1)))
             }
-            Place::Table(at, s, t) => {
+            PairPlace::Table(at, s, t) => {
                 let table = &self.edges.tables[at];
                 let [a, b] = table.nodes;
                 let mut logs: Vec<f64> = (0..frame.of(b).len())
@@ -221,7 +230,7 @@ impl Trw {
                 let sum: f64 = logs.iter().map(|log| (log - most).exp()).sum();
                 times(share(frame.first[a] + s), || (logs[t] - most).exp() / sum)
             }
-            Place::Never => 0.0,
+            PairPlace::Never => 0.0,
         }
     }
 }

@@ -13,7 +13,7 @@ const LEAST: usize = 12;
 
 /// A step of a pass from the leaves of a tree to its root.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct TreeStep {
     pub(super) edge: u32,
     /// Whether the second node of the edge is the child.
     pub(super) turned: bool,
@@ -23,7 +23,7 @@ pub(super) struct Step {
 #[derive(Debug)]
 pub(super) struct Trees {
     /// The steps of each tree, children first.
-    pub(super) steps: Vec<Vec<Step>>,
+    pub(super) steps: Vec<Vec<TreeStep>>,
     /// A node of each component: its root in every tree.
     pub(super) roots: Vec<usize>,
     /// In how many of the trees each edge is, as a part.
@@ -84,7 +84,7 @@ impl Trees {
                     let child = edges[edge][usize::from(turned)];
                     if !std::mem::replace(&mut seen[child], true) {
                         order.push(child);
-                        steps.push(Step { edge: edge as u32, turned });
+                        steps.push(TreeStep { edge: edge as u32, turned });
                     }
                 }
             }
