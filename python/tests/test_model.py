@@ -89,7 +89,7 @@ def test_certified_engines_keep_their_word() -> None:
             gap = np.abs(found.marginals - Oracle(graph).marginals(scores, evidence)).max(axis=1)
             assert (gap <= found.error + 1e-12).all()
             assert (found.error < 1).all()
-        with pytest.raises(phex.EngineError, match="is not exact here"):
+        with pytest.raises(phex.EngineError, match="is not exact on this model"):
             model.map(scores)
 
 

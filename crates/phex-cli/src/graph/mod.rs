@@ -37,7 +37,11 @@ fn check(command: &CheckCommand) -> anyhow::Result<Outcome> {
     } else if command.markdown {
         output::text(&report.to_markdown())?;
     } else {
-        output::text(&report.to_text(command.all))?;
+        let text = report.to_text(command.all);
+        output::text(&text)?;
+        if text != report.to_text(true) {
+            output::text("--all shows every finding\n")?;
+        }
     }
     let failed = report.has_errors() || (command.strict && !report.is_clean());
     Ok(if failed { Outcome::Findings } else { Outcome::Fine })

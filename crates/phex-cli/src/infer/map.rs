@@ -141,7 +141,7 @@ fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> anyhow::Result<(E
             plan.refused = match error {
                 Error::Unfit { refused } => refused,
                 Error::NotExact { method } => {
-                    vec![Refusal { method, why: String::from("it is not exact here") }]
+                    vec![Refusal { method, why: String::from("it is not exact on this model") }]
                 }
                 error => return Err(error.into()),
             };

@@ -1,16 +1,20 @@
-//! Several rows side by side: fixed-length arrays whose loops become vector instructions.
+//! Fixed-length arrays that hold several rows side by side. Loops over them become vector
+//! instructions.
+//!
+//! There is no `unsafe` code and no BLAS: `multiversion` selects the vector width at run time, and
+//! the compiler vectorises the loops.
 
 use std::ops::{Add, AddAssign, Mul, Range, Sub};
 
 use super::Scalar;
 
-/// The same quantity of `L` rows.
+/// The same quantity for `L` rows.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Lanes<T, const L: usize>(pub(crate) [T; L]);
 
 impl<T: Scalar, const L: usize> Lanes<T, L> {
-    /// All zero.
+    /// All lanes zero.
     pub(crate) const NONE: Self = Lanes([T::ZERO; L]);
 
     #[inline(always)]
@@ -55,8 +59,9 @@ impl<T: Scalar, const L: usize> AddAssign for Lanes<T, L> {
     }
 }
 
-/// Rows that run side by side: registers of `lanes`, the last one not full; but the last few rows one
-/// by one, which is cheaper than lanes that stand idle.
+/// Splits rows into ranges that run side by side in registers of `lanes`; the last register may be
+/// partly filled. When only a few rows remain they run one by one, which is cheaper than idle
+/// lanes.
 pub(crate) fn registers(rows: usize, lanes: usize) -> impl Iterator<Item = Range<usize>> {
     const FEW: usize = 2;
     let mut next = 0;
