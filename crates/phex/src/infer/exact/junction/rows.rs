@@ -1,8 +1,9 @@
-//! From scores and evidence to weights of the label variables.
+//! Turns scores and evidence into the weights of the label variables.
 //!
-//! A label has the weights `(1, e^s)`, `s` its score plus bias. The members of a one-of group are
-//! first shifted by the largest of their scores, which keeps the two halves of its bits on one
-//! scale. Then each pair of weights is divided by the larger. Evidence is a weight of zero.
+//! A label has the weights `(1, e^s)`, where `s` is its score plus bias. The members of a one-of
+//! group are first shifted by the largest of their scores, which keeps the two halves of the
+//! group's bits on one scale. Then each pair of weights is divided by the larger one. Evidence sets
+//! a weight to zero.
 
 use super::variables::VariableNetwork;
 use crate::infer::{Block, Evidence};
@@ -13,9 +14,9 @@ use crate::numeric::Scalar;
 pub(super) struct RowWeights {
     /// The logarithms of both weights of each label variable.
     pub(super) logarithms: Vec<[f64; 2]>,
-    /// The logarithm of the share of each label in its variable.
+    /// The logarithm of each label's share of its variable.
     pub(super) share: Vec<f64>,
-    /// What was taken out.
+    /// What was divided out.
     pub(super) offset: f64,
 }
 
@@ -71,7 +72,7 @@ impl RowWeights {
         }
     }
 
-    /// The logarithm of a summed weight; leaves the shares of the labels.
+    /// The logarithm of a summed weight. It also computes the shares of the labels.
     fn split(&mut self, labels: &[u32]) -> f64 {
         let score = |label: &u32| self.share[*label as usize];
         let most = labels.iter().map(score).fold(f64::NEG_INFINITY, f64::max);

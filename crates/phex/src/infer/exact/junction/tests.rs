@@ -1,4 +1,4 @@
-//! Against brute force, and on shapes too large for it.
+//! Compares `junction` with brute force, and tests shapes that are too large for brute force.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -74,7 +74,7 @@ fn compare<T: Scalar>(
     let close = |a: f64, b: f64| (a - b).abs() <= tolerance * (1.0 + b.abs());
     for row in 0..block.rows() {
         let (a, b) = (ours.log_partition[row], truth.log_partition[row]);
-        assert!(a == b || close(a, b), "{what}, row {row}: log Z {a} for {b}");
+        assert!(a == b || close(a, b), "{what}, row {row}: log Z is {a}, not {b}");
         if b == f64::NEG_INFINITY {
             continue;
         }
@@ -82,7 +82,7 @@ fn compare<T: Scalar>(
         for label in 0..n {
             let at = row * n + label;
             let (a, b) = (ours.marginals[at].to_f64(), truth.marginals[at].to_f64());
-            assert!(close(a, b), "{what}, row {row}: marginal of {label} is {a} for {b}");
+            assert!(close(a, b), "{what}, row {row}: marginal of {label} is {a}, not {b}");
         }
         let count = model.relations().len();
         for (relation, at) in (row * count..(row + 1) * count).enumerate() {
@@ -117,7 +117,7 @@ fn best(model: &Model, junction: &Junction, brute: &Brute, block: &Block<'_, f64
     for row in 0..block.rows() {
         let ours = junction.best(block, row, 8);
         let truth = brute.best(block, row, 9);
-        // More than there are: memory must follow what there is.
+        // Requests more sets than exist: the memory must depend on how many exist.
         if model.len() < 6 {
             let all = junction.best(block, row, usize::MAX).len();
             assert_eq!(all, brute.best(block, row, usize::MAX).len(), "{what}, row {row}");
@@ -156,7 +156,7 @@ fn random_graphs_agree_with_brute_force() {
     assert!(seen >= 3000, "{seen} models");
 }
 
-/// A model of pairs with any costs, groups, and one-of groups that may overlap.
+/// A model with arbitrary pairs, groups, and one-of groups that may overlap.
 fn random_model(random: &mut Random, n: usize) -> Model {
     let cost = |random: &mut Random| match random.random_range(0..6) {
         0 => f64::INFINITY,
@@ -209,7 +209,7 @@ fn random_models_of_pairs_agree_with_brute_force() {
     }
 }
 
-/// Hierarchies by `(parent, child)`, groups by labels, all of one cost.
+/// Hierarchy edges `(parent, child)` and groups of labels, all with the same cost.
 pub(super) fn plain(n: usize, edges: &[(usize, usize)], groups: &[Vec<usize>], cost: f64) -> Model {
     let id = |label: &usize| LabelId::from(*label);
     let edges = edges.iter().map(|(parent, child)| Relation::Hierarchy {
@@ -260,7 +260,7 @@ fn samples_follow_the_distribution() {
 }
 
 #[test]
-fn batches_agree_bit_for_bit() {
+fn rows_do_not_depend_on_their_batch() {
     let model = Model::new(&RandomGraph::any(12, 17).draw()).expect("a model");
     let junction = compile(&model, 0);
     let values: Vec<f32> = scores(&mut Random::seed_from_u64(3), 100 * 12, 30.0)
@@ -284,8 +284,8 @@ fn batches_agree_bit_for_bit() {
 }
 
 #[test]
-fn the_budget_is_kept() {
-    // A grid of 40 × 40 soft pairs has width 40: far too many states.
+fn models_over_the_budget_are_refused() {
+    // A grid of 40 × 40 soft pairs has width 40, which gives far too many states.
     let mut relations = Vec::new();
     for at in 0..1600usize {
         let costs = [[0.0, 1.0], [1.0, 0.0]];
@@ -306,10 +306,11 @@ fn the_budget_is_kept() {
     assert!(start.elapsed().as_secs() < 20);
 }
 
-/// One pass of a chain by hand: `costs` for a child on below a parent that is off.
+/// Computes one pass over a chain by hand. `cost` is for a child that is on below a parent that is
+/// off.
 fn chain_log_partition(values: &[f64], cost: f64) -> f64 {
     let add = |a: f64, b: f64| a.max(b) + (-(a - b).abs()).exp().ln_1p();
-    // From the last label up: the log-weight below, for this label off and on.
+    // From the last label up: the log-weight of everything below, for this label off and on.
     let below = values.iter().rev().fold([0.0, 0.0], |[off, on], &score| {
         let child_on = on + score;
         [add(off, child_on - cost), add(off, child_on)]
@@ -318,7 +319,7 @@ fn chain_log_partition(values: &[f64], cost: f64) -> f64 {
 }
 
 #[test]
-fn long_chains() {
+fn long_chains_agree_with_a_recursion_by_hand() {
     let n = 2000;
     let edges: Vec<(usize, usize)> = (1..n).map(|label| (label - 1, label)).collect();
     let mut random = Random::seed_from_u64(5);
@@ -327,7 +328,7 @@ fn long_chains() {
         let junction = compile(&model, 0);
         for spread in [1.0, 100.0] {
             let mut values = scores(&mut random, n, spread);
-            // The root is forced on by its score: below it the chain is as computed by hand.
+            // The score of the root forces it on. The chain below it is as computed by hand.
             values[0] = 1e5;
             let truth = chain_log_partition(&values[1..], cost) + 1e5;
             let block = Block::new(n, &values);
@@ -349,7 +350,7 @@ fn long_chains() {
 }
 
 #[test]
-fn stars_and_large_families() {
+fn stars_and_large_families_agree_with_a_polynomial_by_hand() {
     let n = 301;
     let edges: Vec<(usize, usize)> = (1..n).map(|label| (0, label)).collect();
     let mut random = Random::seed_from_u64(6);
@@ -361,7 +362,7 @@ fn stars_and_large_families() {
             let model = plain(n, &edges, groups, cost);
             let junction = compile(&model, 0);
             let ours = output(&model, &block, |block, answers| junction.run(block, answers));
-            // By hand: a polynomial in the number of children on, in logarithms.
+            // By hand: a polynomial in the number of children that are on, in logarithms.
             let add = |a: f64, b: f64| match a.max(b) {
                 f64::NEG_INFINITY => f64::NEG_INFINITY,
                 most => most + (a.min(b) - most).exp().ln_1p(),

@@ -1,6 +1,6 @@
-//! `star`: one one-of group of classes × attributes, in closed form (zero-shot graphs).
+//! `star` handles one one-of group of classes with attributes in closed form (zero-shot graphs).
 //!
-//! With class `c` on, attribute `a` costs `off[c][a]` when off and `on[c][a]` when on, and the
+//! When class `c` is on, attribute `a` costs `off[c][a]` when off and `on[c][a]` when on, and the
 //! attributes are independent:
 //!
 //! ```text
@@ -8,10 +8,11 @@
 //! p(c) ∝ exp( ℓ_c − own_c + Σ_a l(c, a) ),   p(x_a = 1) = Σ_c p(c) exp(ℓ_a − on − l(c, a))
 //! ```
 //!
-//! Where the costs take few values (constant strengths: two kinds of cell), `l` depends on the
-//! kind alone and both sums are matrix products with 0/1 matrices: O(A · kinds) functions and two
-//! products of C × A a row. Else every cell is computed: O(C · A) functions, in vectors where nothing
-//! is known of the row. Any finite score is safe: `l` is a log-sum-exp of two terms.
+//! When the costs have few values (constant strengths give two kinds of cells), `l` depends on the
+//! kind alone. Both sums are then matrix products with 0/1 matrices, for which ndarray is used. A
+//! row costs O(A · kinds) functions and two products of size C × A. Otherwise every cell is
+//! computed, which costs O(C · A) functions; this is vectorised for rows without evidence. Any
+//! finite score is safe, because `l` is a log-sum-exp of two terms.
 
 mod kernels;
 
@@ -29,28 +30,29 @@ use crate::model::{Model, Relation};
 use crate::numeric::Scalar;
 use kernels::{add_scaled, cell, cells, class_cells, kinds, softmax, softmax_fast};
 
-/// The log-weight of what evidence excludes: finite, so that 0 times it is 0.
+/// The log-weight of what the evidence excludes. It is finite, so that 0 times it is 0.
 const NEVER: f64 = -1e30;
-/// Scores beyond this, together with evidence, are computed cell by cell.
+/// Rows with evidence and scores beyond this are computed cell by cell.
 const LARGE: f64 = 1e20;
 
-/// Above this many kinds of cell the products cost more than the cells.
+/// With more kinds of cells than this, the products cost more than the cells.
 const MAX_KINDS: usize = 8;
 
-/// Classes, attributes and what they cost each other.
+/// Classes, attributes, and the costs between them.
 #[derive(Debug)]
 pub(crate) struct Star {
     classes: Vec<LabelId>,
     attributes: Vec<LabelId>,
-    /// What a class costs by itself.
+    /// The cost of each class by itself.
     own: Vec<f64>,
     /// Costs of each kind of cell: attribute off, attribute on.
     kinds: Vec<[f64; 2]>,
-    /// The kind of each cell, class after class.
+    /// The kind of each cell, one class after another.
     kind_of: Vec<u32>,
-    /// For each kind but the first, the 0/1 matrix of its cells, classes × attributes.
+    /// For each kind except the first, the 0/1 matrix of its cells, classes × attributes.
     masks: Vec<(Array2<f32>, Array2<f64>)>,
-    /// The costs of an attribute off and on, classes × attributes, where cells are computed; else none.
+    /// The costs of an attribute off and on, classes × attributes. Empty unless cells are computed
+    /// one by one.
     cells: Vec<(Array2<f32>, Array2<f64>)>,
     bias: Vec<f64>,
     constant: f64,
@@ -62,10 +64,15 @@ impl Star {
     pub(crate) fn compile(model: &Model) -> Result<Star, Unfit> {
         let shape = |text: String| Err(Unfit::Shape(text));
         if model.dense().is_some() {
-            return shape(String::from("the semantics are dense"));
+            return shape(String::from("it cannot handle dense semantics"));
         }
         let [group] = model.one_of() else {
-            return shape(format!("{} one-of groups are not one", model.one_of().len()));
+            let found = match model.one_of().len() {
+                0 => String::from("none"),
+                groups => groups.to_string(),
+            };
+            let needs = "it needs exactly one one-of group";
+            return shape(format!("{needs}; this graph has {found}"));
         };
         let n = model.len();
         let classes = group.labels.clone();
@@ -79,7 +86,7 @@ impl Star {
         let (c_count, a_count) = (classes.len(), attributes.len());
         let mut own = vec![0.0; c_count];
         let mut costs = vec![[0.0f64; 2]; c_count * a_count];
-        // Costs of an attribute on or off while a class is off, to be charged to all others.
+        // Costs of an attribute while a class is off. They are charged to all other classes.
         let mut while_off: Vec<(usize, usize, [f64; 2])> = Vec::new();
         for relation in model.relations() {
             let labels = relation.labels();
@@ -99,7 +106,7 @@ impl Star {
                 let names: Vec<&str> =
                     labels.iter().take(3).map(|id| model.names()[id.index()].as_str()).collect();
                 return shape(format!(
-                    "a relation of `{}` is not of a class and an attribute",
+                    "a relation between `{}` does not join a class and an attribute",
                     names.join("`, `")
                 ));
             };
@@ -170,7 +177,7 @@ impl Star {
         })
     }
 
-    /// The matrix of cells, for engines elsewhere.
+    /// The matrix of cells, for backends on other devices.
     pub(crate) fn view(&self) -> Classes<'_> {
         let Star { classes, attributes, own, kinds, kind_of, bias, constant, .. } = self;
         Classes { classes, attributes, own, kinds, kind_of, bias, constant: *constant }
@@ -214,15 +221,16 @@ impl Star {
         alone.into_iter().for_each(|row| self.run_row(block, row, answers));
     }
 
-    /// What evidence excludes is a large number in products. It cancels beside scores as large, and in sums
-    /// over attributes where the first kind of cell can be excluded.
+    /// Whether matrix products would lose precision. What the evidence excludes is a large number
+    /// in products. It cancels with scores of a similar size, and in sums over attributes when the
+    /// first kind of cell can be excluded.
     fn is_beyond_products<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
         let known = |id: &LabelId| block.evidence(row, id.index()) != Evidence::Unknown;
         self.kinds[0].contains(&f64::INFINITY) && self.attributes.iter().any(known)
             || block.row(row).iter().any(|score| score.to_f64().abs() > LARGE)
     }
 
-    /// All rows by matrix products.
+    /// Runs all rows with matrix products.
     fn run_products<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         let (rows, a_count, c_count) = (block.rows(), self.attributes.len(), self.classes.len());
         let kinds = self.kinds.len();
@@ -292,7 +300,7 @@ impl Star {
         self.finish_products(&logits, &mut given, answers);
     }
 
-    /// Marginals from class probabilities and conditional attribute probabilities.
+    /// Computes marginals from class probabilities and conditional attribute probabilities.
     fn finish_products<T: Number>(
         &self,
         classes: &Array2<T>,
@@ -305,7 +313,8 @@ impl Star {
         let (first, rest) = given.split_at_mut(1);
         for (conditional, masks) in rest.iter_mut().zip(&self.masks) {
             general_mat_mul(T::one(), classes, &T::pick(&masks.0, &masks.1), T::zero(), &mut share);
-            // Kinds share the classes out: what is not of this kind stays with the first.
+            // Each kind takes its share of the classes. What is not of this kind stays with the
+            // first.
             *conditional -= &first[0];
             *conditional *= &share;
             sum += &*conditional;
@@ -324,7 +333,7 @@ impl Star {
         }
     }
 
-    /// All rows cell by cell, in vectors along the attributes.
+    /// Runs all rows cell by cell, vectorised along the attributes.
     fn run_cells<T: Number>(
         &self,
         block: &Block<'_, T>,
@@ -369,7 +378,7 @@ impl Star {
         }
     }
 
-    /// One row cell by cell, in doubles, with evidence and expectations.
+    /// Runs one row cell by cell in double precision, with evidence and expectations.
     fn run_row<T: Scalar>(&self, block: &Block<'_, T>, row: usize, answers: &mut Answers<'_, T>) {
         let scores: Vec<f64> =
             block.row(row).iter().zip(&self.bias).map(|(s, b)| s.to_f64() + b).collect();
@@ -500,7 +509,7 @@ impl Star {
         all
     }
 
-    /// Label sets drawn from the distribution of one row.
+    /// Draws label sets from the distribution of one row.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,
@@ -524,7 +533,7 @@ impl Star {
     }
 }
 
-/// A row of a matrix, which is in standard layout.
+/// A row of a matrix in standard layout.
 fn row_of<T>(matrix: &mut Array2<T>, row: usize) -> &mut [T] {
     let width = matrix.ncols();
     let all = matrix.as_slice_mut().unwrap_or(&mut []);
