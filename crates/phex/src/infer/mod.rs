@@ -36,6 +36,8 @@ pub use plan::{Plan, Refusal};
 pub use posterior::{Diagnosis, Posterior, RowStatus, Trust, Want};
 pub use rows::{Block, Number};
 
+use crate::numeric::log_max;
+
 /// The buffers that a kernel fills for a block of rows. The scores are finite. A kernel writes
 /// every entry. It sets `log_partition` to minus infinity when no state agrees with the evidence;
 /// the caller then overwrites the row.
@@ -107,7 +109,7 @@ pub struct LabelSet {
 /// Draws an index with probability proportional to `exp` of its log-weight. `None` when all weights
 /// are zero.
 pub(crate) fn draw(log_weights: &[f64], uniform: &mut dyn FnMut() -> f64) -> Option<usize> {
-    let most = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let most = log_max(log_weights.iter().copied());
     if most == f64::NEG_INFINITY {
         return None;
     }

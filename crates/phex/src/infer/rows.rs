@@ -109,13 +109,13 @@ impl<'a, T: Scalar> Block<'a, T> {
 
     /// The evidence for a label in a row.
     pub fn evidence(&self, row: usize, label: usize) -> Evidence {
-        self.evidence.map_or(Evidence::Unknown, |known| known[row * self.labels + label])
+        self.evidence.map_or(Evidence::Unknown, |evidence| evidence[row * self.labels + label])
     }
 
     /// Some of the rows.
     pub fn slice(&self, rows: std::ops::Range<usize>) -> Block<'a, T> {
         let range = rows.start * self.labels..rows.end * self.labels;
-        let evidence = self.evidence.map(|known| &known[range.clone()]);
+        let evidence = self.evidence.map(|evidence| &evidence[range.clone()]);
         Block { labels: self.labels, scores: &self.scores[range], evidence }
     }
 }

@@ -4,7 +4,7 @@
 //! There is no `unsafe` code and no BLAS: `multiversion` selects the vector width at run time, and
 //! the compiler vectorises the loops.
 
-use std::ops::{Add, AddAssign, Mul, Range, Sub};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 use super::Scalar;
 
@@ -57,18 +57,4 @@ impl<T: Scalar, const L: usize> AddAssign for Lanes<T, L> {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
-}
-
-/// Splits rows into ranges that run side by side in registers of `lanes`; the last register may be
-/// partly filled. When only a few rows remain they run one by one, which is cheaper than idle
-/// lanes.
-pub(crate) fn registers(rows: usize, lanes: usize) -> impl Iterator<Item = Range<usize>> {
-    const FEW: usize = 2;
-    let mut next = 0;
-    std::iter::from_fn(move || {
-        let first = next;
-        let left = rows - first;
-        next += if left <= FEW { left.min(1) } else { left.min(lanes) };
-        (left > 0).then_some(first..next)
-    })
 }

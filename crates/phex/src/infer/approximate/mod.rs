@@ -1,4 +1,5 @@
-//! Engines for models that no exact engine can handle, and bounds on their log-partitions.
+//! Engines for models that no exact engine can handle, and bounds on their log-partitions. Most of
+//! them work on one factor graph, which `network` builds.
 
 pub(crate) mod bounds;
 pub(crate) mod forest_bp;
@@ -7,4 +8,5 @@ pub(crate) mod gibbs;
 pub(crate) mod lbp;
 pub(crate) mod mean_field;
 pub(crate) mod network;
+mod registers;
 pub(crate) mod tree_reweighted;

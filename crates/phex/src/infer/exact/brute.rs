@@ -6,7 +6,7 @@ use crate::Error;
 use crate::infer::{Answers, Block, Evidence, LabelSet, Unfit};
 use crate::infer::{Kernel, forward_to_own};
 use crate::model::Model;
-use crate::numeric::Scalar;
+use crate::numeric::{Scalar, log_max};
 
 /// Models with more labels are refused.
 pub(crate) const MAX_LABELS: usize = 20;
@@ -81,7 +81,7 @@ impl Brute {
         for row in 0..block.rows() {
             answers.error[row] = 0.0;
             let weights = self.weights(block, row);
-            let most = weights.iter().map(|w| w.1).fold(f64::NEG_INFINITY, f64::max);
+            let most = log_max(weights.iter().map(|w| w.1));
             let total: f64 = weights.iter().map(|w| (w.1 - most).exp()).sum();
             answers.log_partition[row] =
                 if weights.is_empty() { f64::NEG_INFINITY } else { most + total.ln() };

@@ -182,14 +182,14 @@ impl States {
             return;
         }
         for (lane, row) in rows.enumerate() {
-            let known: Vec<Evidence> =
+            let evidence: Vec<Evidence> =
                 (0..self.labels).map(|label| block.evidence(row, label)).collect();
-            let needed = known.iter().filter(|&&known| known == Evidence::On).count();
+            let needed = evidence.iter().filter(|&&evidence| evidence == Evidence::On).count();
             for (state, weight) in weights.iter_mut().enumerate() {
                 let mut found = 0;
                 let mut off = false;
                 for &label in self.labels_on(state) {
-                    match known[label as usize] {
+                    match evidence[label as usize] {
                         Evidence::On => found += 1,
                         Evidence::Off => off = true,
                         Evidence::Unknown => {}

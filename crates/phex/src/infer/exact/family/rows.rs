@@ -36,7 +36,7 @@ pub(super) struct Buffers<T: Real, const L: usize> {
     bias: Vec<T>,
     theta: Vec<Lanes<T, L>>,
     /// −1 for off, 0 for unknown, 1 for on. Empty without evidence.
-    known: Vec<Lanes<T, L>>,
+    evidence: Vec<Lanes<T, L>>,
 }
 
 /// A program with its constants.
@@ -69,9 +69,9 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
             upper: upper.map(|upper| Scratch::new(upper.0)),
             bias: scores.bias.iter().map(|&bias| T::from_f64(bias)).collect(),
             theta: vec![Lanes::ZERO; scores.bias.len()],
-            known: Vec::new(),
+            evidence: Vec::new(),
         });
-        buffers.known.clear();
+        buffers.evidence.clear();
         if expectations {
             buffers.scratch.expect_pairs(plan);
         }
@@ -98,11 +98,11 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         if block.evidence.is_none() {
             return;
         }
-        self.buffers.known.clear();
-        self.buffers.known.resize(n, Lanes::ZERO);
+        self.buffers.evidence.clear();
+        self.buffers.evidence.resize(n, Lanes::ZERO);
         for row in 0..rows {
-            for (label, known) in self.buffers.known.iter_mut().enumerate() {
-                known.0[row] = match block.evidence(row, label) {
+            for (label, evidence) in self.buffers.evidence.iter_mut().enumerate() {
+                evidence.0[row] = match block.evidence(row, label) {
                     Evidence::Off => -T::ONE,
                     Evidence::Unknown => T::ZERO,
                     Evidence::On => T::ONE,
@@ -159,8 +159,8 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         for &label in labels {
             let bias = self.buffers.bias[label];
             let theta = self.buffers.theta[label].map(|score| score + bias);
-            let theta = match self.buffers.known.get(label) {
-                Some(known) => known.zip(theta, |k, x| if k < T::ZERO { floor } else { x }),
+            let theta = match self.buffers.evidence.get(label) {
+                Some(evidence) => evidence.zip(theta, |k, x| if k < T::ZERO { floor } else { x }),
                 None => theta,
             };
             self.buffers.theta[label] = theta;
@@ -195,9 +195,9 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
     /// Writes the weights of a label, with zero where the evidence rules it out.
     #[inline(always)]
     fn place(&mut self, label: usize, [mut off, mut on]: [Lanes<T, L>; 2]) {
-        if let Some(known) = self.buffers.known.get(label) {
-            off = known.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x });
-            on = known.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x });
+        if let Some(evidence) = self.buffers.evidence.get(label) {
+            off = evidence.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x });
+            on = evidence.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x });
         }
         let slots = self.plan.slots[label];
         self.buffers.scratch.inside[slots[0]] = off;

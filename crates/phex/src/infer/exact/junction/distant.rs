@@ -88,9 +88,9 @@ pub(super) fn fill<N: TableNumber>(
             scratch.cells[cell as usize] = both;
         }
         // The conditionals on the separators that were passed, indexed by the lower bag of each.
-        let mut known: BTreeMap<u32, Vec<N>> = BTreeMap::new();
+        let mut conditionals: BTreeMap<u32, Vec<N>> = BTreeMap::new();
         for &(b, reached) in &source.path {
-            visit(tables, source, (b, reached), scratch, &mut known);
+            visit(tables, source, (b, reached), scratch, &mut conditionals);
         }
     }
 }
@@ -108,7 +108,7 @@ fn visit<N: TableNumber>(
     source: &DistantPartners,
     (b, reached): (u32, Option<u32>),
     scratch: &mut Scratch<N>,
-    known: &mut BTreeMap<u32, Vec<N>>,
+    conditionals: &mut BTreeMap<u32, Vec<N>>,
 ) {
     let bag = &tables.bags[b as usize];
     // A separator is identified by its lower bag. `Some` contains the input of this bag that it is.
@@ -152,7 +152,7 @@ fn visit<N: TableNumber>(
             let share = match (own, inward) {
                 (Some(input), _) if on(state, source.variable, input) => belief,
                 (None, Some((lower, below))) => {
-                    belief.times(known[&lower][entry(bag, state, segment, below)])
+                    belief.times(conditionals[&lower][entry(bag, state, segment, below)])
                 }
                 _ => N::ZERO,
             };
@@ -173,6 +173,6 @@ fn visit<N: TableNumber>(
     }
     for ((lower, _), (part, all)) in onward.iter().zip(sums) {
         let ratio = part.iter().zip(&all).map(|(part, all)| part.over(*all)).collect();
-        known.insert(*lower, ratio);
+        conditionals.insert(*lower, ratio);
     }
 }

@@ -63,14 +63,14 @@ fn check_gradient(junction: &Junction, model: &Model) {
         let less = run(junction, model, &scores).0;
         scores[label] += step;
         let slope = (more - less) / (2.0 * step);
-        assert!((slope - marginals[label]).abs() < 1e-6, "{slope} for {}", marginals[label]);
+        assert!((slope - marginals[label]).abs() < 1e-6, "{slope}, not {}", marginals[label]);
     }
     assert!(expectations.iter().all(|value| value.is_finite() && *value >= 0.0));
     // Single precision agrees.
     let single: Vec<f32> = scores.iter().map(|&score| score as f32).collect();
     let ours = run(junction, model, &single).1;
     for (ours, truth) in ours.iter().zip(&marginals) {
-        assert!((f64::from(*ours) - truth).abs() < 1e-5, "{ours} for {truth}");
+        assert!((f64::from(*ours) - truth).abs() < 1e-5, "{ours}, not {truth}");
     }
 }
 
@@ -149,5 +149,5 @@ fn soft_siblings() {
     };
     // A step of 1e-4 in u is a step of 4e-4 in the cost.
     let slope = (log_partition(&more) - log_partition(&less)) / 8e-4;
-    assert!((slope + violations).abs() < 1e-5 * violations, "{slope} for {violations}");
+    assert!((slope + violations).abs() < 1e-5 * violations, "{slope}, not {violations}");
 }

@@ -8,7 +8,7 @@ use crate::graph::LabelId;
 use crate::infer::exact::brute::Brute;
 use crate::infer::{Answers, Block, Budget, Evidence, Unfit};
 use crate::model::{Model, OneOfGroup, Relation};
-use crate::numeric::Scalar;
+use crate::numeric::{Scalar, log_add};
 use crate::testkit::RandomGraph;
 
 type Random = Xoshiro256PlusPlus;
@@ -88,7 +88,7 @@ fn compare<T: Scalar>(
         for (relation, at) in (row * count..(row + 1) * count).enumerate() {
             let (a, b) = (ours.expectations[at].to_f64(), truth.expectations[at].to_f64());
             let relation = &model.relations()[relation];
-            assert!(close(a, b), "{what}, row {row}: {relation:?} is {a} for {b}");
+            assert!(close(a, b), "{what}, row {row}: {relation:?} is {a}, not {b}");
         }
     }
 }
@@ -125,7 +125,7 @@ fn best(model: &Model, junction: &Junction, brute: &Brute, block: &Block<'_, f64
         assert_eq!(ours.len(), truth.len().min(8), "{what}, row {row}");
         for (rank, (a, b)) in ours.iter().zip(&truth).enumerate() {
             let close = |c: f64| (b.log_weight - c).abs() < 1e-9 * (1.0 + c.abs());
-            assert!(close(a.log_weight), "{what}, row {row}: {a:?} for {b:?}");
+            assert!(close(a.log_weight), "{what}, row {row}: {a:?}, not {b:?}");
             let weight = model.log_weight(block.row(row), &a.on);
             assert!(close(weight), "{what}, row {row}: {a:?} weighs {weight}");
             let tied = |other: usize| truth.get(other).is_some_and(|t| close(t.log_weight));
@@ -245,15 +245,13 @@ fn samples_follow_the_distribution() {
         let brute = Brute::compile(&model).expect("small");
         let all = brute.best(&block, 0, 32);
         for set in &all {
-            let (most, least) =
-                (log_partition.max(set.log_weight), log_partition.min(set.log_weight));
-            log_partition = most + (least - most).exp().ln_1p();
+            log_partition = log_add(log_partition, set.log_weight);
         }
         for set in &all {
             let expected = (set.log_weight - log_partition).exp();
             let seen = f64::from(counts.remove(&set.on).unwrap_or(0)) / f64::from(draws);
             let noise = 5.0 * (expected / f64::from(draws)).sqrt() + 1e-3;
-            assert!((seen - expected).abs() < noise, "{seen} for {expected}");
+            assert!((seen - expected).abs() < noise, "{seen}, not {expected}");
         }
         assert!(counts.is_empty(), "only legal states are drawn");
     }
@@ -309,11 +307,10 @@ fn models_over_the_budget_are_refused() {
 /// Computes one pass over a chain by hand. `cost` is for a child that is on below a parent that is
 /// off.
 fn chain_log_partition(values: &[f64], cost: f64) -> f64 {
-    let add = |a: f64, b: f64| a.max(b) + (-(a - b).abs()).exp().ln_1p();
     // From the last label up: the log-weight of everything below, for this label off and on.
     let below = values.iter().rev().fold([0.0, 0.0], |[off, on], &score| {
         let child_on = on + score;
-        [add(off, child_on - cost), add(off, child_on)]
+        [log_add(off, child_on - cost), log_add(off, child_on)]
     });
     below[1]
 }
@@ -334,7 +331,7 @@ fn long_chains_agree_with_a_recursion_by_hand() {
             let block = Block::new(n, &values);
             let ours = output(&model, &block, |block, answers| junction.run(block, answers));
             let found = ours.log_partition[0];
-            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found} for {truth}");
+            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found}, not {truth}");
             // The same in single precision, where products underflow first.
             let single: Vec<f32> = values.iter().map(|&value| value as f32).collect();
             let back: Vec<f64> = single.iter().map(|&value| f64::from(value)).collect();
@@ -343,7 +340,7 @@ fn long_chains_agree_with_a_recursion_by_hand() {
             let block = Block::new(n, &single);
             let ours = output(&model, &block, |block, answers| junction.run(block, answers));
             for (a, b) in ours.marginals.iter().zip(&truth.marginals) {
-                assert!((f64::from(*a) - b).abs() < 2e-4, "{a} for {b}");
+                assert!((f64::from(*a) - b).abs() < 2e-4, "{a}, not {b}");
             }
         }
     }
@@ -363,10 +360,6 @@ fn stars_and_large_families_agree_with_a_polynomial_by_hand() {
             let junction = compile(&model, 0);
             let ours = output(&model, &block, |block, answers| junction.run(block, answers));
             // By hand: a polynomial in the number of children that are on, in logarithms.
-            let add = |a: f64, b: f64| match a.max(b) {
-                f64::NEG_INFINITY => f64::NEG_INFINITY,
-                most => most + (a.min(b) - most).exp().ln_1p(),
-            };
             let pay = |times: f64, cost: f64| if times == 0.0 { 0.0 } else { times * cost };
             let inner = |off: f64| {
                 let mut count = vec![f64::NEG_INFINITY; n];
@@ -374,14 +367,14 @@ fn stars_and_large_families_agree_with_a_polynomial_by_hand() {
                 for &score in &values[1..] {
                     for m in (1..n).rev() {
                         let each = if groups.is_empty() { 0.0 } else { pay((m - 1) as f64, cost) };
-                        count[m] = add(count[m], count[m - 1] + score - each - pay(off, cost));
+                        count[m] = log_add(count[m], count[m - 1] + score - each - pay(off, cost));
                     }
                 }
-                count.into_iter().fold(f64::NEG_INFINITY, add)
+                count.into_iter().fold(f64::NEG_INFINITY, log_add)
             };
-            let truth = add(inner(1.0), values[0] + inner(0.0));
+            let truth = log_add(inner(1.0), values[0] + inner(0.0));
             let found = ours.log_partition[0];
-            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found} for {truth}");
+            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found}, not {truth}");
             let best = junction.best(&block, 0, 3);
             assert!(best[0].log_weight <= found && best[0].log_weight >= best[1].log_weight);
         }

@@ -27,7 +27,7 @@ use crate::infer::compiled::Classes;
 use crate::infer::exact::k_best::{best_first, with_independent};
 use crate::infer::{Answers, Block, Evidence, LabelSet, Number, Unfit};
 use crate::model::{Model, Relation};
-use crate::numeric::Scalar;
+use crate::numeric::{Scalar, log_max};
 use kernels::{add_scaled, cell, cells, class_cells, kinds, softmax, softmax_fast};
 
 /// The log-weight of what the evidence excludes. It is finite, so that 0 times it is 0.
@@ -225,8 +225,8 @@ impl Star {
     /// in products. It cancels with scores of a similar size, and in sums over attributes when the
     /// first kind of cell can be excluded.
     fn is_beyond_products<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
-        let known = |id: &LabelId| block.evidence(row, id.index()) != Evidence::Unknown;
-        self.kinds[0].contains(&f64::INFINITY) && self.attributes.iter().any(known)
+        let has_evidence = |id: &LabelId| block.evidence(row, id.index()) != Evidence::Unknown;
+        self.kinds[0].contains(&f64::INFINITY) && self.attributes.iter().any(has_evidence)
             || block.row(row).iter().any(|score| score.to_f64().abs() > LARGE)
     }
 
@@ -382,9 +382,9 @@ impl Star {
     fn run_row<T: Scalar>(&self, block: &Block<'_, T>, row: usize, answers: &mut Answers<'_, T>) {
         let scores: Vec<f64> =
             block.row(row).iter().zip(&self.bias).map(|(s, b)| s.to_f64() + b).collect();
-        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
-        let mut weights = self.class_weights(&scores, &known);
-        let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let evidence: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let mut weights = self.class_weights(&scores, &evidence);
+        let most = log_max(weights.iter().copied());
         if most == f64::NEG_INFINITY {
             answers.log_partition[row] = most;
             return;
@@ -395,7 +395,7 @@ impl Star {
         let mut attribute = vec![0.0; self.attributes.len()];
         for (c, &probability) in weights.iter().enumerate().filter(|(_, p)| **p > 0.0) {
             for (a, sum) in attribute.iter_mut().enumerate() {
-                *sum += probability * self.given(c, a, &scores, &known).1;
+                *sum += probability * self.given(c, a, &scores, &evidence).1;
             }
         }
         for (c, id) in self.classes.iter().enumerate() {
@@ -407,33 +407,33 @@ impl Star {
         if let Some(all) = &mut answers.expectations {
             let out = &mut all[row * self.relations.len()..(row + 1) * self.relations.len()];
             for (out, relation) in out.iter_mut().zip(&self.relations) {
-                *out = T::from_f64(self.expectation(relation, &weights, &scores, &known));
+                *out = T::from_f64(self.expectation(relation, &weights, &scores, &evidence));
             }
         }
     }
 
     /// The log-weight of each class.
-    fn class_weights(&self, scores: &[f64], known: &[Evidence]) -> Vec<f64> {
-        let is_on = |id: &&LabelId| known[id.index()] == Evidence::On;
+    fn class_weights(&self, scores: &[f64], evidence: &[Evidence]) -> Vec<f64> {
+        let is_on = |id: &&LabelId| evidence[id.index()] == Evidence::On;
         let needs = self.classes.iter().position(|id| is_on(&id));
         let two = self.classes.iter().filter(is_on).count() > 1;
         let weight = |(c, id): (usize, &LabelId)| {
             let out = needs.is_some_and(|needed| needed != c) || two;
-            if out || known[id.index()] == Evidence::Off {
+            if out || evidence[id.index()] == Evidence::Off {
                 return f64::NEG_INFINITY;
             }
             let attributes = 0..self.attributes.len();
-            let sum: f64 = attributes.map(|a| self.given(c, a, scores, known).0).sum();
+            let sum: f64 = attributes.map(|a| self.given(c, a, scores, evidence).0).sum();
             scores[id.index()] - self.own[c] + sum
         };
         self.classes.iter().enumerate().map(weight).collect()
     }
 
     /// `l` and the probability of an attribute given a class.
-    fn given(&self, c: usize, a: usize, scores: &[f64], known: &[Evidence]) -> (f64, f64) {
+    fn given(&self, c: usize, a: usize, scores: &[f64], evidence: &[Evidence]) -> (f64, f64) {
         let [off, on] = self.kinds[self.kind_of[c * self.attributes.len() + a] as usize];
         let id = self.attributes[a].index();
-        match known[id] {
+        match evidence[id] {
             Evidence::On => (scores[id] - on, 1.0),
             Evidence::Off => (-off, 0.0),
             Evidence::Unknown => cell(scores[id], off, on),
@@ -445,7 +445,7 @@ impl Star {
         relation: &Relation,
         classes: &[f64],
         scores: &[f64],
-        known: &[Evidence],
+        evidence: &[Evidence],
     ) -> f64 {
         let labels = relation.labels();
         let attribute = labels.iter().find_map(|id| self.attributes.binary_search(id).ok());
@@ -460,7 +460,7 @@ impl Star {
                 && count(false, true) == 0.0
                 && let Some(c) = self.classes.iter().position(|label| *label == class)
             {
-                let on = self.given(c, a, scores, known).1;
+                let on = self.given(c, a, scores, evidence).1;
                 return classes[c] * (on * count(true, true) + (1.0 - on) * count(true, false));
             }
         }
@@ -472,7 +472,7 @@ impl Star {
             let Some(a) = attribute else {
                 return p * relation.violations(|id| id == class);
             };
-            let on = self.given(c, a, scores, known).1;
+            let on = self.given(c, a, scores, evidence).1;
             let id = self.attributes[a];
             let count = |state| relation.violations(|x| if x == id { state } else { x == class });
             p * (on * count(true) + (1.0 - on) * count(false))
@@ -483,8 +483,8 @@ impl Star {
     /// The `k` best label sets of one row.
     pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
         let scores: Vec<f64> = block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
-        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
-        let alive = self.class_weights(&scores, &known);
+        let evidence: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let alive = self.class_weights(&scores, &evidence);
         let mut all: Vec<LabelSet> = Vec::new();
         for (c, id) in self.classes.iter().enumerate() {
             if alive[c] == f64::NEG_INFINITY {
@@ -496,7 +496,7 @@ impl Star {
             let attributes = self.attributes.iter().enumerate().map(|(a, attribute)| {
                 let kind = self.kind_of[c * self.attributes.len() + a] as usize;
                 let [off, on] = self.kinds[kind];
-                let weights = match known[attribute.index()] {
+                let weights = match evidence[attribute.index()] {
                     Evidence::On => [f64::NEG_INFINITY, scores[attribute.index()] - on],
                     Evidence::Off => [-off, f64::NEG_INFINITY],
                     Evidence::Unknown => [-off, scores[attribute.index()] - on],
@@ -518,14 +518,14 @@ impl Star {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Vec<Vec<bool>> {
         let scores: Vec<f64> = block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
-        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
-        let weights = self.class_weights(&scores, &known);
+        let evidence: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let weights = self.class_weights(&scores, &evidence);
         let draw = |_| {
             let c = crate::infer::draw(&weights, uniform)?;
             let mut on = vec![false; self.labels];
             on[self.classes[c].index()] = true;
             for (a, id) in self.attributes.iter().enumerate() {
-                on[id.index()] = uniform() < self.given(c, a, &scores, &known).1;
+                on[id.index()] = uniform() < self.given(c, a, &scores, &evidence).1;
             }
             Some(on)
         };
