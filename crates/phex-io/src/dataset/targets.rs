@@ -23,16 +23,17 @@ pub struct TargetRow<'a> {
 /// What rows say of labels: sparse, since most rows list few of many labels.
 ///
 /// ```
+/// use phex::infer::Evidence;
 /// use phex_io::{Target, Targets};
 ///
 /// let mut targets = Targets::new(3);
 /// targets.push(&[Target { label: 1, on: true }], false);
 /// targets.push(&[Target { label: 0, on: true }], true);
-/// let mut values = vec![0; 3];
+/// let mut values = vec![Evidence::Unknown; 3];
 /// targets.fill(0, &mut values);
-/// assert_eq!(values, [0, 1, 0]);
+/// assert_eq!(values, [Evidence::Unknown, Evidence::On, Evidence::Unknown]);
 /// targets.fill(1, &mut values);
-/// assert_eq!(values, [1, -1, -1]);
+/// assert_eq!(values, [Evidence::On, Evidence::Off, Evidence::Off]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Targets {

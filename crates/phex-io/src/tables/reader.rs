@@ -190,6 +190,7 @@ impl fmt::Debug for TableReader {
 /// Reads a table of evidence, or of true labels, in pieces: cells are on, off or unknown.
 ///
 /// ```
+/// use phex::infer::Evidence;
 /// use phex_io::{EvidenceReader, TableLimits};
 ///
 /// let labels = ["animal", "dog", "cat"].map(String::from);
@@ -197,7 +198,8 @@ impl fmt::Debug for TableReader {
 /// let limits = TableLimits::default();
 /// let mut reader = EvidenceReader::from_reader(csv, "evidence", None, &labels, &[], &limits)?;
 /// let rows = reader.next_rows(1000)?.expect("two rows");
-/// assert_eq!(rows.values, [0, -1, 1, 0, 1, 0]);
+/// assert_eq!(rows.values[..3], [Evidence::Unknown, Evidence::Off, Evidence::On]);
+/// assert_eq!(rows.values[3..], [Evidence::Unknown, Evidence::On, Evidence::Unknown]);
 /// # Ok::<(), phex_io::Error>(())
 /// ```
 pub struct EvidenceReader {

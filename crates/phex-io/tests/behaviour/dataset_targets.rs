@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use crate::common::{names, npy};
 use phex::graph::{GraphBuilder, RelationGraph};
+use phex::infer::Evidence;
 use phex_io::{
     Dataset, DatasetOptions, Error, Format, LabelForm, ReadOptions, TargetOptions, TargetSource,
     Targets, Unlisted, graph_of_arff, parse_graph, read_dataset, read_label_names,
@@ -47,13 +48,17 @@ fn message(name: &str, content: &str, targets: TargetOptions) -> String {
 
 /// Each row as text: on `+`, off `-`, unknown `.`.
 fn rows(targets: &Targets) -> Vec<String> {
-    let mut values = vec![0; targets.labels()];
+    let mut values = vec![Evidence::Unknown; targets.labels()];
     (0..targets.rows())
         .map(|row| {
             targets.fill(row, &mut values);
-            let evidence = targets.evidence(row);
-            assert_eq!(evidence.len(), values.len());
-            values.iter().map(|value| ['-', '.', '+'][(value + 1) as usize]).collect()
+            assert_eq!(targets.evidence(row), values);
+            let sign = |value: &Evidence| match value {
+                Evidence::On => '+',
+                Evidence::Off => '-',
+                Evidence::Unknown => '.',
+            };
+            values.iter().map(sign).collect()
         })
         .collect()
 }

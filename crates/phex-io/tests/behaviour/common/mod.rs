@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use phex::infer::Evidence;
 use phex_io::{
     Error, EvidenceReader, EvidenceRows, Number, Rows, TableFormat, TableLimits, TableReader,
     TableWriter, Values,
@@ -24,6 +25,11 @@ pub fn data(folder: &str) -> Option<PathBuf> {
     }
     eprintln!("skipped: no data at {} (set PHEX_DATA)", path.display());
     None
+}
+
+/// The codes of evidence: 1 on, 0 off, -1 unknown.
+pub fn codes(evidence: &[Evidence]) -> Vec<i8> {
+    evidence.iter().map(|value| value.code()).collect()
 }
 
 /// The forms that this build has.
