@@ -9,7 +9,7 @@ use phex::graph::RelationGraph;
 use phex::infer::Evidence;
 use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
 use phex::model::Model;
-use phex_io::{ReadOptions, TableLimits, TableReader, Targets, Values};
+use phex_io::{Limits, ReadOptions, ScoreReader, ScoreValues, Targets};
 use phex_train::{Examples, TrainedModel};
 
 use crate::args::EvalCommand;
@@ -98,13 +98,13 @@ fn of_table(
     }
     let graph = crate::input::read(graph, &ReadOptions::default())?;
     let names: Vec<String> = graph.labels().iter().map(|label| label.name.clone()).collect();
-    let limits = TableLimits::default();
-    let mut reader = TableReader::open(table, None, &names, &command.data.keep, &limits)?;
+    let limits = Limits::default();
+    let mut reader = ScoreReader::open(table, None, &names, &command.data.keep, &limits)?;
     let mut probabilities: Vec<f64> = Vec::new();
     while let Some(rows) = reader.next_rows(1024)? {
         match rows.values {
-            Values::F32(values) => probabilities.extend(values.into_iter().map(f64::from)),
-            Values::F64(values) => probabilities.extend(values),
+            ScoreValues::F32(values) => probabilities.extend(values.into_iter().map(f64::from)),
+            ScoreValues::F64(values) => probabilities.extend(values),
         }
     }
     let targets = truths(command, &graph, table)?;

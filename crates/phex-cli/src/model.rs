@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use phex::model::{Ising, Model};
-use phex_io::{IsingFormat, TableFormat, TableLimits, TableReader, Values};
+use phex_io::{IsingFormat, Limits, ScoreReader, ScoreValues, TableFormat};
 
 use crate::args::{GraphInput, ScoreArguments};
 
@@ -64,8 +64,8 @@ impl ScoreArguments {
         let Some(path) = &self.scores else { return Ok(vec![0.0; labels.len()]) };
         let format = self.table_format.as_deref().map(str::parse::<TableFormat>).transpose();
         let format = format.map_err(anyhow::Error::msg)?;
-        let limits = TableLimits::default();
-        let mut table = TableReader::open(path, format, labels, &self.keep, &limits)?;
+        let limits = Limits::default();
+        let mut table = ScoreReader::open(path, format, labels, &self.keep, &limits)?;
         let wanted = self.row.unwrap_or(0);
         let mut left = wanted;
         while let Some(rows) = table.next_rows(1024)? {
@@ -76,10 +76,10 @@ impl ScoreArguments {
             }
             let start = left as usize * labels.len();
             let row: Vec<f64> = match rows.values {
-                Values::F32(values) => {
+                ScoreValues::F32(values) => {
                     values[start..start + labels.len()].iter().copied().map(f64::from).collect()
                 }
-                Values::F64(values) => values[start..start + labels.len()].to_vec(),
+                ScoreValues::F64(values) => values[start..start + labels.len()].to_vec(),
             };
             let bad = row.iter().position(|score| score.is_nan() || score.abs() > 1e30);
             return match bad {

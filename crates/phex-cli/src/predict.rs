@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use phex::decide::Decision;
 use phex::infer::{Engine, Method};
 use phex::model::Model;
-use phex_io::{Dataset, Number, Output, Rows, TableFormat, TableWriter, Values};
+use phex_io::{Dataset, Output, Precision, ScoreRows, ScoreValues, ScoreWriter, TableFormat};
 use phex_train::{Predictor, TrainedModel};
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ use crate::device::Device;
 use crate::infer::{best_engine, use_threads};
 use crate::{Outcome, data, output, report};
 
-/// Rows that the processor predicts at a time.
+/// ScoreRows that the processor predicts at a time.
 const PIECE: usize = 1024;
 
 /// What a run did.
@@ -36,7 +36,7 @@ struct Summary<'a> {
     device: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'a Decision>,
-    /// Rows without a label set.
+    /// ScoreRows without a label set.
     undecided_rows: usize,
     seconds: f64,
     notes: Vec<String>,
@@ -152,7 +152,7 @@ struct Line<'a> {
 }
 
 enum Table {
-    Probabilities(Box<TableWriter>),
+    Probabilities(Box<ScoreWriter>),
     Sets { out: BufWriter<Output>, json_lines: bool },
 }
 
@@ -196,7 +196,7 @@ impl Writer {
             let format = format.unwrap_or(TableFormat::Csv);
             let names: Vec<String> =
                 model.graph.labels().iter().map(|label| label.name.clone()).collect();
-            let writer = TableWriter::create(&command.out, format, &names, keep, Number::F32)?;
+            let writer = ScoreWriter::create(&command.out, format, &names, keep, Precision::F32)?;
             Table::Probabilities(Box::new(writer))
         };
         Ok(Writer { table, rows: 0, undecided: 0 })
@@ -247,8 +247,8 @@ impl Writer {
             (Table::Probabilities(writer), _) => {
                 let kept =
                     data.kept.iter().map(|(_, cells)| cells[rows.clone()].to_vec()).collect();
-                let values = Values::F32(probabilities);
-                writer.write_rows(&Rows { count: rows.len(), values, kept })?;
+                let values = ScoreValues::F32(probabilities);
+                writer.write_rows(&ScoreRows { count: rows.len(), values, kept })?;
             }
             (Table::Sets { .. }, None) => {}
         }

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use phex::infer::{Evidence, Method, Options};
 use phex::model::Model;
-use phex_io::{Rows, Values};
+use phex_io::{ScoreRows, ScoreValues};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -98,8 +98,8 @@ fn rows(
         bail!("there are no rows of scores");
     };
     let scores = match rows.values {
-        Values::F32(scores) => scores.into_iter().map(f64::from).collect(),
-        Values::F64(scores) => scores,
+        ScoreValues::F32(scores) => scores.into_iter().map(f64::from).collect(),
+        ScoreValues::F64(scores) => scores,
     };
     Ok((scores, evidence))
 }
@@ -122,12 +122,12 @@ fn origin(command: &EnginesCommand) -> String {
 }
 
 /// Rows of normal scores, by Box and Muller.
-fn normal(count: usize, labels: usize, spread: f64, seed: u64) -> Rows {
+fn normal(count: usize, labels: usize, spread: f64, seed: u64) -> ScoreRows {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut draw = || {
         let (radius, angle) = (1.0 - random.random::<f64>(), random.random::<f64>());
         spread * (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
     };
-    let values = Values::F64((0..count * labels).map(|_| draw()).collect());
-    Rows { count, values, kept: Vec::new() }
+    let values = ScoreValues::F64((0..count * labels).map(|_| draw()).collect());
+    ScoreRows { count, values, kept: Vec::new() }
 }
