@@ -1,4 +1,4 @@
-//! Losses and gradients of the device against those of the processor.
+//! Losses and gradients on the device compared with those of the CPU.
 
 use phex::infer::{Accelerator, Block, Engine, Evidence, Method, Options, RowStatus, Want};
 use phex::learn::{Loss, Objective, gradients};
@@ -37,7 +37,7 @@ fn losses_and_gradients_agree() {
             let objective = Objective { loss, costs: false };
             let theirs = gradients(&engine, &block, None, objective).unwrap();
             let ours = gpu.gradients(&block, None, loss).unwrap();
-            // The losses of the processor over passes of the device, as training has them.
+            // The losses of the CPU from passes on the device, as in training.
             let passes = gradients(&gpu, &block, None, objective).unwrap();
             assert_eq!(passes.status, theirs.status, "{loss:?}, graph {seed}");
             let pairs = passes.logits.iter().zip(&theirs.logits);
@@ -45,10 +45,10 @@ fn losses_and_gradients_agree() {
             assert!(most < 2e-4, "{loss:?}, graph {seed}: {most}");
             for row in 0..rows {
                 let context = format!("{loss:?}, graph {seed}, row {row}");
-                let observed = evidence[row * labels..(row + 1) * labels]
+                let has_evidence = evidence[row * labels..(row + 1) * labels]
                     .iter()
                     .any(|&e| e != Evidence::Unknown);
-                if theirs.status[row] != RowStatus::Answered || !observed {
+                if theirs.status[row] != RowStatus::Answered || !has_evidence {
                     continue;
                 }
                 let (a, b) = (ours.losses[row], theirs.losses[row]);
@@ -69,17 +69,17 @@ fn an_engine_is_refused_before_any_row_comes() {
     let model = Model::new(&RandomGraph::new(9, 0).draw()).unwrap();
     let compile =
         |method| Engine::compile(model.clone(), &Options { method, ..Options::default() });
-    let bring = |method, want| {
+    let move_engine = |method, want| {
         let refused = device.move_engine(&compile(method).unwrap(), want).map(|_| ());
         refused.map_err(|error| error.to_string())
     };
-    assert_eq!(bring(Method::States, Want::default()), Ok(()));
+    assert_eq!(move_engine(Method::States, Want::default()), Ok(()));
     let expectations = Want { expectations: true, ..Want::default() };
     for (method, want, expected) in [
         (Method::Junction, Want::default(), "has no CUDA kernel"),
-        (Method::States, expectations, "strengths are learned; use the processor"),
+        (Method::States, expectations, "strengths are learned; use the CPU"),
     ] {
-        let refused = bring(method, want).unwrap_err();
+        let refused = move_engine(method, want).unwrap_err();
         assert!(refused.contains(expected), "{refused}");
     }
 }

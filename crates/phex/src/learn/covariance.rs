@@ -6,16 +6,16 @@
 //!
 //! `Cov(x) g = (P(ℓ + εg) − P(ℓ − εg)) / 2ε + O(ε²)`
 //!
-//! With `ε max|g| = 3e-5` both errors, of the step and of rounding, stay below 1e-9 `max|g|`; scores
-//! beyond 1e6 lose more, for the step is then near their last digits.
+//! With `ε max|g|` = [`DIFFERENCE_STEP`](super::DIFFERENCE_STEP) both errors, of the step and of
+//! rounding, stay below 1e-9 `max|g|`; scores beyond 1e6 lose more, because the step is then near
+//! their last digits.
 
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, Want};
 
 use super::known;
+use super::rules::DIFFERENCE_STEP as STEP;
 
-/// The largest step of a score.
-const STEP: f64 = 3e-5;
 /// Rows that are moved at a time, so that memory stays small beside the block's.
 pub(super) const CHUNK: usize = 256;
 

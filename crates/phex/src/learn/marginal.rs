@@ -12,12 +12,10 @@
 //! cancellation.
 
 use super::covariance::{CHUNK, Move, both_ways};
+use super::rules::{FEW_LABELS, IMPROBABLE};
 use super::{Answer, Ascent, Picked, answer, known};
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, RowStatus, Want};
-
-/// An observed label that is less probable than this gets a pass of its own.
-const IMPROBABLE: f64 = 0.05;
 
 /// A label that was observed in a row.
 #[derive(Clone, Copy)]
@@ -39,8 +37,7 @@ pub(super) fn add<T: Number>(
     for row in (0..block.rows()).filter(|&row| ascent.is_answered(row)) {
         let observed = observed(block, free, row);
         let probable = observed.iter().filter(|seen| seen.probability >= IMPROBABLE).count();
-        // Two passes in doubles cost more than two in singles: they pay from three labels on.
-        if runner.engine().plan().exact && probable > 2 {
+        if runner.engine().plan().exact && probable > FEW_LABELS {
             let (likely, unlikely): (Vec<_>, Vec<_>) =
                 observed.into_iter().partition(|seen| seen.probability >= IMPROBABLE);
             together.push(likely);

@@ -19,6 +19,7 @@
 mod covariance;
 mod joint;
 mod marginal;
+mod rules;
 mod strengths;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,7 @@ use crate::Error;
 use crate::infer::{Backend, Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
 
 pub use covariance::covariance_product;
+pub use rules::{DIFFERENCE_STEP, FEW_LABELS, IMPROBABLE};
 pub use strengths::{Strengths, Tie};
 
 /// Which probability of the observed labels a row is charged for.
