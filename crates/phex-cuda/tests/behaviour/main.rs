@@ -2,4 +2,5 @@
 
 mod conformance;
 mod devices;
+mod evidence;
 mod training;
