@@ -1,7 +1,8 @@
 // What all kernels share: number types, the status of a row, evidence, and which rows a launch does.
 //
-// The host defines four names for the compiler: SCORE, the type of scores and marginals in memory; REAL, the type of the
-// arithmetic; THREADS, the threads of a block; SCORE_LIMIT, from phex::numeric. NVRTC has no headers to include.
+// The host defines for the compiler: SCORE, the type of scores and marginals in memory; REAL, the type of the arithmetic;
+// THREADS, the threads of a block; SCORE_LIMIT, from phex::numeric; SINGLE_LABELS for a kernel whose rows are single labels,
+// which is compiled apart so that it takes no registers from the others. NVRTC has no headers to include.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -75,6 +76,12 @@ template <class T> __device__ __forceinline__ T over_block(T x, T *room, bool mo
 // The rows of a launch. Row i reads row i % score_rows of the scores and, from `clamped_from` on, row i % evidence_rows of the
 // evidence. So a launch does rows that are free, rows with their evidence, or to train first all of them free and then all
 // of them clamped.
+#ifdef SINGLE_LABELS
+#define IS_SINGLE true
+#else
+#define IS_SINGLE false
+#endif
+
 struct Rows {
     const SCORE *scores;
     const i8 *evidence;
@@ -85,8 +92,8 @@ struct Rows {
     const int *count, *listed;
     // Rows that need a wider type are listed here: their number, then their indices. Or null.
     int *again;
-    // Where this is not null, a row of the launch is a single label: row i is row i / labels of the scores, and of its
-    // evidence only label i % labels counts. Its marginals are added to row i / labels of these sums: see store_marginal.
+    // With SINGLE_LABELS, row i is label i % labels of row i / labels of the scores: of the evidence only that label counts. The
+    // marginals are added to row i / labels of these sums: see store_marginal.
     u64 *sums;
     int rows, clamped_from, score_rows, evidence_rows;
 };
@@ -96,24 +103,19 @@ __device__ __forceinline__ int row_at(const Rows &rows, int at) { return rows.li
 
 // The scores of a row.
 __device__ __forceinline__ const SCORE *scores_of(const Rows &rows, int row, int labels) {
-    return rows.scores + u64(rows.sums ? row / labels : row % rows.score_rows) * labels;
+    return rows.scores + u64(IS_SINGLE ? row / labels : row % rows.score_rows) * labels;
 }
 
-// The evidence of a row: its codes or null, and the only label that counts or -1.
-struct RowEvidence {
-    const i8 *codes;
-    int only;
-};
-
-__device__ __forceinline__ RowEvidence evidence_of(const Rows &rows, int row, int labels) {
-    if (rows.sums) return {rows.evidence + u64(row / labels) * labels, row % labels};
-    bool clamped = rows.evidence && row >= rows.clamped_from;
-    return {clamped ? rows.evidence + u64(row % rows.evidence_rows) * labels : nullptr, -1};
+// The codes of a row's evidence, or null.
+__device__ __forceinline__ const i8 *evidence_of(const Rows &rows, int row, int labels) {
+    if (IS_SINGLE) return rows.evidence + u64(row / labels) * labels;
+    return rows.evidence && row >= rows.clamped_from ? rows.evidence + u64(row % rows.evidence_rows) * labels : nullptr;
 }
 
-__device__ __forceinline__ int evidence_at(const RowEvidence &evidence, int label) {
-    bool counts = evidence.codes && (evidence.only < 0 || evidence.only == label);
-    return counts ? evidence.codes[label] : UNKNOWN;
+// The evidence of a label in a row, from the codes of the row.
+__device__ __forceinline__ int evidence_at(const i8 *codes, int row, int labels, int label) {
+    bool counts = codes && (!IS_SINGLE || row % labels == label);
+    return counts ? int(codes[label]) : UNKNOWN;
 }
 
 // The unit of sums of marginals. The sums are integers, so that the order of additions does not change them; 65,536 ones fit.
@@ -121,6 +123,6 @@ __device__ __forceinline__ int evidence_at(const RowEvidence &evidence, int labe
 
 // Writes a marginal, NaN in a row without an answer; or adds it, if it is a number.
 __device__ __forceinline__ void store_marginal(const Rows &rows, int row, int labels, int label, SCORE p) {
-    if (!rows.sums) rows.marginals[u64(row) * labels + label] = p;
+    if (!IS_SINGLE) rows.marginals[u64(row) * labels + label] = p;
     else if (p > 0) atomicAdd(rows.sums + u64(row / labels) * labels + label, u64(double(p) / SUM_UNIT + 0.5));
 }

@@ -53,12 +53,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) star(Star s, Rows rows, ch
     for (int at = blockIdx.x; at < to_do; at += gridDim.x) {
         int row = row_at(rows, at);
         const SCORE *given = scores_of(rows, row, s.labels);
-        RowEvidence evidence = evidence_of(rows, row, s.labels);
+        const i8 *evidence = evidence_of(rows, row, s.labels);
         __syncthreads();
         if (threadIdx.x == 0) bad = needed = 0;
         __syncthreads();
         for (int a = threadIdx.x; a < attributes; a += blockDim.x) {
-            int label = s.attributes[a], code = evidence_at(evidence, label);
+            int label = s.attributes[a], code = evidence_at(evidence, row, s.labels, label);
             if (!is_valid(given[label], code)) bad = 1;
             scores[a] = REAL(double(given[label]) + s.bias[label]);
             codes[a] = REAL(code);
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) star(Star s, Rows rows, ch
 #endif
         }
         for (int c = threadIdx.x; c < classes; c += blockDim.x) {
-            int label = s.classes[c], code = evidence_at(evidence, label);
+            int label = s.classes[c], code = evidence_at(evidence, row, s.labels, label);
             if (!is_valid(given[label], code)) bad = 1;
             if (is_on(code)) atomicAdd(&needed, 1);
         }
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) star(Star s, Rows rows, ch
             }
 #pragma unroll
             for (int step = 1; step < 32; step *= 2) sum += __shfl_xor_sync(ALL_LANES, sum, step);
-            int label = s.classes[c], code = evidence_at(evidence, label);
+            int label = s.classes[c], code = evidence_at(evidence, row, s.labels, label);
             bool out = is_off(code) || (is_unknown(code) && needed > 0) || needed > 1;
             double weight = out ? MINUS_INFINITY : double(given[label]) + s.bias[label] - s.own[c] + sum;
             if (lane == 0) weights[c] = weight;

@@ -28,12 +28,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows
     for (int at = blockIdx.x; at < to_do; at += gridDim.x) {
         int row = row_at(rows, at);
         const SCORE *given = scores_of(rows, row, s.labels);
-        RowEvidence evidence = evidence_of(rows, row, s.labels);
+        const i8 *evidence = evidence_of(rows, row, s.labels);
         __syncthreads();
         if (threadIdx.x == 0) bad = needed = 0;
         __syncthreads();
         for (int i = threadIdx.x; i < s.labels; i += blockDim.x) {
-            int code = evidence_at(evidence, i);
+            int code = evidence_at(evidence, row, s.labels, i);
             bool valid = is_valid(given[i], code);
             if (!valid) bad = 1;
             scores[i] = (valid ? REAL(given[i]) : REAL(0)) + s.bias[i];
@@ -50,8 +50,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows
             for (int j = s.state_start[i]; j < s.state_start[i + 1]; j++) {
                 int label = s.state_labels[j];
                 sum += scores[label];
-                if (evidence.codes) {
-                    int code = evidence_at(evidence, label);
+                if (evidence) {
+                    int code = evidence_at(evidence, row, s.labels, label);
                     found += is_on(code);
                     off |= is_off(code);
                 }

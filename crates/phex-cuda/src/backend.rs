@@ -1,4 +1,8 @@
 //! The device as a [`Backend`]: losses, training and prediction run on it as on the CPU.
+//!
+//! A backend computes passes over rows, not losses. So `phex::learn` is the one home of losses on any device, and
+//! `phex-train` needs no CUDA. The losses of [`CudaEngine`] are for tensors that are already on the GPU. Unsupported engines
+//! and requests are rejected when an engine is moved to the device, before training.
 
 use std::sync::Arc;
 

@@ -2,8 +2,9 @@
 //!
 //! A file holds the full text that it was made from (source, settings, kind of GPU, version of the compiler) and the
 //! machine code. It is used only if that text is the same and the checksum is right; otherwise the kernel is compiled again.
-//! Files are written under another name and then renamed, so that no reader sees half a file. Nothing depends on the folder:
-//! it may be deleted at any time, and where it cannot be written every program compiles its kernels.
+//! The full text is compared, because hashes can collide. Files are written under another name and then renamed, so that no
+//! reader sees half a file. Nothing depends on the folder: it may be deleted at any time, and where it cannot be written
+//! every program compiles its kernels.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ use crate::rows::{DeviceNumber, DeviceRows, DeviceStatus};
 
 /// Rows that go to the device at a time, at most.
 const MOST_ROWS: usize = 1 << 18;
-/// Rows that go to the device at a time, at least: with fewer it is out of memory.
+/// A part of no more rows than this is not halved again: the device is out of memory.
 const LEAST_ROWS: usize = 64;
 
 /// The answers to some rows as kernels wrote them, except the marginals. The last three are empty without a diagnosis.

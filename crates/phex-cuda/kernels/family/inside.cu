@@ -1,11 +1,12 @@
 // The inside pass of `family` through one counted set of children (a unit): its cells, child after child, and its totals.
 
-// Cells that are read before any is written: memory answers late, and the compiler cannot know that the cells read differ
-// from those written.
-#define AHEAD 4
+// Cells that are read before any is written, where that is worth the registers: memory answers late, and the compiler cannot
+// know that the cells read differ from those written.
+#define MANY 4
 
-// One more child joins cells of `width` counts, which become one more. Returns the largest of the new cells.
-template <int STRIDE>
+// One more child joins cells of `width` counts, which become one more. Returns the largest of the new cells. AHEAD cells are
+// read before any is written.
+template <int STRIDE, int AHEAD>
 __device__ __forceinline__ REAL join_plain(const Memory &memory, const REAL *turns, const REAL *in, REAL *out, int width,
                                            REAL e0, REAL e1) {
     REAL carry = 0, most = 0;
@@ -16,7 +17,7 @@ __device__ __forceinline__ REAL join_plain(const Memory &memory, const REAL *tur
         carry = x * turn * e1;
     };
     int m = 0;
-    for (; m + AHEAD <= width; m += AHEAD) {
+    for (; AHEAD > 1 && m + AHEAD <= width; m += AHEAD) {
         REAL x[AHEAD], turn[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) x[i] = CELL(in, m + i), turn[i] = __ldg(turns + m + i);
@@ -29,7 +30,7 @@ __device__ __forceinline__ REAL join_plain(const Memory &memory, const REAL *tur
 }
 
 // The same with one open group: `in_1` and `out_1` are the cells with a label of the group.
-template <int STRIDE>
+template <int STRIDE, int AHEAD>
 __device__ __forceinline__ REAL join_dual(const Memory &memory, const REAL *turns, const REAL *in, const REAL *in_1, REAL *out,
                                           REAL *out_1, int width, const Dual &e) {
     REAL carry_0 = 0, carry_1 = 0, most = 0;
@@ -44,7 +45,7 @@ __device__ __forceinline__ REAL join_dual(const Memory &memory, const REAL *turn
         carry_1 = x1 * e.a1 + x0 * e.b1;
     };
     int m = 0;
-    for (; m + AHEAD <= width; m += AHEAD) {
+    for (; AHEAD > 1 && m + AHEAD <= width; m += AHEAD) {
         REAL x0[AHEAD], x1[AHEAD], turn[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; i++)
@@ -73,7 +74,7 @@ __device__ __forceinline__ void forward_plain(const Forest &f, const Memory &mem
         int next = j + 1 < size ? 2 * (j + 1) : 0;
         REAL next_off = AT(message, next), next_on = AT(message, next + 1);
         CELL(scales, j) = scale;
-        REAL most = join_plain<STRIDE>(memory, turns, in, out, j + 1, off * scale, on * scale);
+        REAL most = join_plain<STRIDE, MANY>(memory, turns, in, out, j + 1, off * scale, on * scale);
         if (j + 1 < size) scale = power_of_two(most, *exponents);
         in = out;
         out += (j + 2) * SPAN;
@@ -97,7 +98,7 @@ __device__ __forceinline__ void forward_dual(const Forest &f, const Memory &memo
     for (int j = 0; j < size; j++) {
         Dual next = read_dual(memory, __ldg(f.children + u.steps_from + (j + 1 < size ? j + 1 : 0)));
         CELL(scales, j) = scale;
-        REAL most = join_dual<STRIDE>(memory, turns, in, in + (j + 1) * SPAN, out, out + (j + 2) * SPAN, j + 1,
+        REAL most = join_dual<STRIDE, MANY>(memory, turns, in, in + (j + 1) * SPAN, out, out + (j + 2) * SPAN, j + 1,
                                       times(e, scale));
         if (j + 1 < size) scale = power_of_two(most, *exponents);
         in = out;
@@ -159,11 +160,11 @@ __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, c
             REAL *out = cells + (s.output + y * s.layers * s.width) * SPAN;
             if (s.kind == PLAIN_STEP) {
                 Dual e = scaled_messages(f, u, s, message, y, scale);
-                most = larger(most, join_plain<STRIDE>(memory, turns, in, out, s.input_width, e.a0, e.a1));
+                most = larger(most, join_plain<STRIDE, 1>(memory, turns, in, out, s.input_width, e.a0, e.a1));
 #if MAX_LAYERS > 1
             } else if (s.kind == DUAL_STEP) {
                 Dual e = scaled_messages(f, u, s, message, y, scale);
-                most = larger(most, join_dual<STRIDE>(memory, turns, in, in + s.input_width * SPAN, out,
+                most = larger(most, join_dual<STRIDE, 1>(memory, turns, in, in + s.input_width * SPAN, out,
                                                       out + s.width * SPAN, s.input_width, e));
 #endif
             } else most = larger(most, join_moves<STRIDE>(f, memory, u, s, y, in, out, scale));

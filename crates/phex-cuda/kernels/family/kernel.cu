@@ -85,9 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             int row = first + mine < to_do ? row_at(rows, first + mine) : -1;
             input.row[mine] = row;
             input.scores[mine] = scores_of(rows, max(row, 0), f.labels);
-            RowEvidence evidence = evidence_of(rows, max(row, 0), f.labels);
-            input.codes[mine] = evidence.codes;
-            input.only[mine] = evidence.only;
+            input.codes[mine] = evidence_of(rows, max(row, 0), f.labels);
             exponents[mine] = suspect[mine] = bad[mine] = 0;
         }
         if (threadIdx.x < MOST_WARPS) progress[threadIdx.x] = 0;

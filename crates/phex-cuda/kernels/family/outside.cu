@@ -83,7 +83,7 @@ __device__ __forceinline__ void give_dual(const Memory &memory, int2 child, cons
 }
 
 // Transposes `join_plain`: a child leaves the backward cells `b`, and receives its shares off and on.
-template <int STRIDE>
+template <int STRIDE, int AHEAD>
 __device__ __forceinline__ void leave_plain(const Memory &memory, const REAL *turns, const REAL *before, REAL *b, int width,
                                             REAL e0, REAL e1, REAL &off, REAL &on) {
     REAL now = CELL(b, 0);
@@ -96,7 +96,7 @@ __device__ __forceinline__ void leave_plain(const Memory &memory, const REAL *tu
         now = after;
     };
     int m = 0;
-    for (; m + AHEAD <= width; m += AHEAD) {
+    for (; AHEAD > 1 && m + AHEAD <= width; m += AHEAD) {
         REAL after[AHEAD], x[AHEAD], turn[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; i++)
@@ -108,7 +108,7 @@ __device__ __forceinline__ void leave_plain(const Memory &memory, const REAL *tu
 }
 
 // Transposes `join_dual`. Returns the child's shares.
-template <int STRIDE>
+template <int STRIDE, int AHEAD>
 __device__ __forceinline__ Dual leave_dual(const Memory &memory, const REAL *turns, const REAL *before, const REAL *before_1,
                                            REAL *b, REAL *b_1, int width, const Dual &e) {
     REAL off_0 = 0, off_1 = 0, on_0 = 0, on_1 = 0, now_0 = CELL(b, 0), now_1 = CELL(b_1, 0);
@@ -124,7 +124,7 @@ __device__ __forceinline__ Dual leave_dual(const Memory &memory, const REAL *tur
         now_1 = after_1;
     };
     int m = 0;
-    for (; m + AHEAD <= width; m += AHEAD) {
+    for (; AHEAD > 1 && m + AHEAD <= width; m += AHEAD) {
         REAL after_0[AHEAD], after_1[AHEAD], x0[AHEAD], x1[AHEAD], turn[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
@@ -154,7 +154,7 @@ __device__ __forceinline__ void backward_plain(const Forest &f, const Memory &me
         int next_weight = __ldg(f.children + u.steps_from + next).y;
         REAL next_off = AT(message, 2 * next), next_on = AT(message, 2 * next + 1);
         REAL scale = CELL(scales, j), off, on;
-        leave_plain<STRIDE>(memory, turns, before, b, j + 1, off_message * scale, on_message * scale, off, on);
+        leave_plain<STRIDE, MANY>(memory, turns, before, b, j + 1, off_message * scale, on_message * scale, off, on);
         off *= scale;
         on *= scale;
         REAL high = on * on_message, marginal = marginal_of(high, off * off_message + high, row);
@@ -179,7 +179,7 @@ __device__ __forceinline__ void backward_dual(const Forest &f, const Memory &mem
         int2 next_child = __ldg(f.children + u.steps_from + (j > 0 ? j - 1 : 0));
         Dual next = read_dual(memory, next_child);
         REAL scale = CELL(scales, j);
-        Dual received = leave_dual<STRIDE>(memory, turns, before, before + (j + 1) * SPAN, b, b + u.width * SPAN, j + 1,
+        Dual received = leave_dual<STRIDE, MANY>(memory, turns, before, before + (j + 1) * SPAN, b, b + u.width * SPAN, j + 1,
                                            times(e, scale));
         give_dual(memory, child, times(received, scale), e, row);
         before -= 2 * j * SPAN;
@@ -248,13 +248,13 @@ __device__ __forceinline__ void outside_unit(const Forest &f, const Memory &memo
             if (s.kind == PLAIN_STEP) {
                 Dual e = scaled_messages(f, u, s, message, y, scale);
                 REAL off, on;
-                leave_plain<STRIDE>(memory, turns, before, b, s.input_width, e.a0, e.a1, off, on);
+                leave_plain<STRIDE, 1>(memory, turns, before, b, s.input_width, e.a0, e.a1, off, on);
                 received[0] += off * scale;
                 received[1] += child_on(f, u, s, y, on * scale);
 #if MAX_LAYERS > 1
             } else if (s.kind == DUAL_STEP) {
                 Dual e = scaled_messages(f, u, s, message, y, scale);
-                Dual shares = leave_dual<STRIDE>(memory, turns, before, before + s.input_width * SPAN, b, b + u.width * SPAN,
+                Dual shares = leave_dual<STRIDE, 1>(memory, turns, before, before + s.input_width * SPAN, b, b + u.width * SPAN,
                                                  s.input_width, e);
                 received[0] += shares.a0 * scale;
                 received[1] += shares.b0 * scale;

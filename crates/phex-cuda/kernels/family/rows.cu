@@ -19,12 +19,11 @@ struct Loaded {
     int bad, suspect;
 };
 
-// The rows of a block: their indices or -1, their scores and their evidence. In arrays, so that nothing is padded: shared
-// memory is scarce.
+// The rows of a block: their indices or -1, their scores, and the codes of their evidence or null.
 struct BlockInput {
     const SCORE *scores[BLOCK_ROWS];
     const i8 *codes[BLOCK_ROWS];
-    int row[BLOCK_ROWS], only[BLOCK_ROWS];
+    int row[BLOCK_ROWS];
 };
 
 // Writes the weights of labels outside groups to their slots. For labels in groups, writes the score with its bias to the slot
@@ -47,7 +46,7 @@ __device__ void load_tile(const Forest &f, const Memory &memory, const BlockInpu
         for (int i = 0; i < AT_ONCE; i++) scores[i] = __ldg(input.scores[from + i] + usable);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++)
-            evidence[i] = evidence_at(RowEvidence{input.codes[from + i], input.only[from + i]}, usable);
+            evidence[i] = evidence_at(input.codes[from + i], input.row[from + i], f.labels, usable);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             int r = from + i;

@@ -5,7 +5,7 @@ __device__ __forceinline__ void take(const Network &n, const Rows &rows, Taken &
     int row = at < to_do ? row_at(rows, at) : -1;
     taken.row[r] = row;
     taken.scores[r] = scores_of(rows, max(row, 0), n.labels);
-    taken.codes[r] = row < 0 ? nullptr : evidence_of(rows, row, n.labels).codes;
+    taken.codes[r] = row < 0 ? nullptr : evidence_of(rows, row, n.labels);
 }
 
 // The log-odds of a label from its score alone.
