@@ -65,11 +65,23 @@ def ours(engine: CudaEngine, logits: torch.Tensor):
     found = torch.empty_like(logits)
     log_partition = torch.empty(rows, dtype=torch.float64, device="cuda")
     status = torch.empty(rows, dtype=torch.int32, device="cuda")
-    memory = torch.empty(engine.bytes("infer", rows, False), dtype=torch.uint8, device="cuda")
+    memory = torch.empty(engine.infer_bytes(rows, False), dtype=torch.uint8, device="cuda")
     stream = torch.cuda.current_stream().cuda_stream
-    places = [logits.data_ptr(), 0, found.data_ptr(), log_partition.data_ptr(), status.data_ptr(), 0]
-    workspace = (memory.data_ptr(), memory.numel())
-    return (lambda: engine.enqueue("infer", places, rows, False, workspace, stream)), found
+
+    def work() -> None:
+        engine.infer(
+            scores=logits.data_ptr(),
+            evidence=None,
+            marginals=found.data_ptr(),
+            log_partition=log_partition.data_ptr(),
+            status=status.data_ptr(),
+            rows=rows,
+            double=False,
+            workspace=(memory.data_ptr(), memory.numel()),
+            stream=stream,
+        )
+
+    return work, found
 
 
 def multiply_adds(relations: phex.Graph) -> int:

@@ -282,24 +282,78 @@ class Gradients:
 
 @final
 class CudaEngine:
-    """A compiled model on a GPU."""
+    """A compiled model on a GPU. Tensors are given by their addresses."""
 
     def __new__(cls, engine: Engine, ordinal: int) -> CudaEngine: ...
     @property
     def exact(self) -> bool:
         """Whether its answers are exact."""
-    def bytes(self, task: str, rows: int, double: bool) -> int:
-        """Bytes of working memory."""
-    def enqueue(
+    def infer_bytes(self, rows: int, double: bool) -> int:
+        """Bytes of working memory that `infer` needs."""
+    def joint_loss_bytes(self, rows: int, double: bool) -> int:
+        """Bytes of working memory that `joint_loss` needs."""
+    def marginal_loss_bytes(self, rows: int, double: bool) -> int:
+        """Bytes of working memory that `marginal_loss` needs."""
+    def covariance_bytes(self, rows: int) -> int:
+        """Bytes of working memory that `covariance` needs."""
+    def infer(
         self,
-        task: str,
-        addresses: list[int],
+        *,
+        scores: int,
+        evidence: int | None,
+        marginals: int,
+        log_partition: int,
+        status: int,
         rows: int,
         double: bool,
         workspace: tuple[int, int],
         stream: int,
     ) -> None:
-        """Puts a task on a stream."""
+        """Enqueues inference: marginals, log-partition and status of rows."""
+    def joint_loss(
+        self,
+        *,
+        scores: int,
+        evidence: int,
+        weights: int | None,
+        losses: int,
+        gradient: int,
+        status: int,
+        rows: int,
+        double: bool,
+        workspace: tuple[int, int],
+        stream: int,
+    ) -> None:
+        """Enqueues the joint loss of rows and the gradient of their sum by the scores."""
+    def marginal_loss(
+        self,
+        *,
+        scores: int,
+        evidence: int,
+        weights: int | None,
+        losses: int,
+        gradient: int,
+        status: int,
+        rows: int,
+        double: bool,
+        workspace: tuple[int, int],
+        stream: int,
+    ) -> None:
+        """Enqueues the marginal loss of rows and the gradient of their sum by the scores."""
+    def covariance(
+        self,
+        *,
+        scores: int,
+        evidence: int | None,
+        slopes: int,
+        gradient: int,
+        status: int,
+        rows: int,
+        double: bool,
+        workspace: tuple[int, int],
+        stream: int,
+    ) -> None:
+        """Enqueues the way from the gradient by the marginals to that by the scores."""
 
 @final
 class Engine:

@@ -7,16 +7,16 @@
 //!
 //! `Cov(x) g = (P(ℓ + εg) − P(ℓ − εg)) / 2ε + O(ε²)`
 //!
-//! With `ε max|g| = 3e-5`, the errors from the step and from rounding both stay below 1e-9
-//! `max|g|`. Scores beyond 1e6 lose more, because the step is then close to their last digits.
+//! With `ε max|g|` = [`DIFFERENCE_STEP`](super::DIFFERENCE_STEP), the errors from the step and from
+//! rounding both stay below 1e-9 `max|g|`. Scores beyond 1e6 lose more, because the step is then
+//! close to their last digits.
 
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, Want};
 
+use super::rules::DIFFERENCE_STEP as STEP;
 use super::{evidence_of, has_evidence};
 
-/// The largest step of a score.
-const STEP: f64 = 3e-5;
 /// How many rows are moved at a time, so that the memory stays small compared with the block's.
 pub(super) const CHUNK: usize = 256;
 

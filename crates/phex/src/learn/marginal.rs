@@ -12,12 +12,10 @@
 //! of them gets its own clamped pass, which also gives its log-probability without cancellation.
 
 use super::covariance::{CHUNK, ScoreDirection, both_ways};
+use super::rules::{FEW_LABELS, IMPROBABLE};
 use super::{Ascent, Picked, RowLoss, answer, evidence_of};
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, RowStatus, Want};
-
-/// A label whose evidence is less probable than this gets its own pass.
-const IMPROBABLE: f64 = 0.05;
 
 /// A label with evidence in a row.
 #[derive(Clone, Copy)]
@@ -39,9 +37,7 @@ pub(super) fn add<T: Number>(
     for row in (0..block.rows()).filter(|&row| ascent.is_answered(row)) {
         let labels = labels_of(block, free, row);
         let probable = labels.iter().filter(|seen| seen.probability >= IMPROBABLE).count();
-        // Two passes in double precision cost more than two in single precision. They pay off from
-        // three labels on.
-        if runner.engine().plan().exact && probable > 2 {
+        if runner.engine().plan().exact && probable > FEW_LABELS {
             let (likely, unlikely): (Vec<_>, Vec<_>) =
                 labels.into_iter().partition(|seen| seen.probability >= IMPROBABLE);
             together.push(likely);

@@ -21,6 +21,7 @@
 mod covariance;
 mod joint;
 mod marginal;
+mod rules;
 mod strengths;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,7 @@ use crate::Error;
 use crate::infer::{Backend, Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
 
 pub use covariance::covariance_product;
+pub use rules::{DIFFERENCE_STEP, FEW_LABELS, IMPROBABLE};
 pub use strengths::{Strengths, Tie};
 
 /// Which probability of the evidence a row is charged for.

@@ -1,11 +1,11 @@
-// `blocks`: messages on the pairs that a forest leaves out, between passes of `family` over the forest.
+// forest-bp: messages on the pairs of labels that a forest leaves out, between passes of `family` over the forest.
 //
 //   theta' = theta + sum of ln m,   b = marginals of the forest under theta'
 //   m_{j->i} = (psi10 + psi11 C) / (psi00 + psi01 C),   C = odds(b_j) / m_{i->j}
 //
-// A block has a row. Pairs are shared out over its threads, then labels, each of which adds up its own messages in a fixed
-// order. A row whose beliefs stay is not listed for the next pass. All in doubles. Cost of an iteration: one pass of
-// `family`, and O(pairs + labels) a row.
+// One row per CUDA block. Its threads share the pairs; then they share the labels, each of which adds up its own messages in
+// a fixed order. A row whose beliefs no longer change is not listed for the next pass. All in doubles. Cost of an
+// iteration: one pass of `family`, and O(pairs + labels) per row.
 
 // Odds are kept within this and its inverse.
 #define CERTAIN 1e250
@@ -20,7 +20,7 @@ struct Pairs {
     double tolerance, damping;
 };
 
-// Numbers of all rows: scores with messages, beliefs now and before, messages, log Z and status of the forest.
+// For all rows: scores with messages added, beliefs now and before, messages, log Z and status of the forest.
 struct Beliefs {
     double *adjusted, *fresh, *old, *messages, *forest;
     int *status;
@@ -29,15 +29,15 @@ struct Beliefs {
 };
 
 __device__ __forceinline__ double within(double odds) {
-    // What is not a number comes from 0/0, a pair that forbids what the forest is sure of.
+    // NaN comes from 0/0: the pair forbids what the forest is sure of.
     return isnan(odds) ? 1.0 : fmin(fmax(odds, 1 / CERTAIN), CERTAIN);
 }
 
 __device__ __forceinline__ double odds_of(double p) { return within(p / (1 - p)); }
 
-extern "C" __global__ void __launch_bounds__(THREADS) blocks_start(Pairs p, Rows rows, Beliefs b) {
+extern "C" __global__ void __launch_bounds__(THREADS) forest_bp_start(Pairs p, Rows rows, Beliefs b) {
     for (int row = blockIdx.x; row < rows.rows; row += gridDim.x) {
-        const SCORE *scores = rows.scores + u64(row % rows.scored) * p.labels;
+        const SCORE *scores = scores_of(rows, row, p.labels);
         for (int i = threadIdx.x; i < p.labels; i += blockDim.x) {
             b.adjusted[u64(row) * p.labels + i] = double(scores[i]);
             b.old[u64(row) * p.labels + i] = 0;
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) blocks_start(Pairs p, Rows
     }
 }
 
-// A message above and below the line, mixed with the old one as probabilities.
+// The new message above / below, mixed with the old one as probabilities.
 __device__ __forceinline__ double mixed(double keep, double above, double below, double before) {
     double fresh = (1 - keep) * (1 + before), kept = keep * (above + below);
     return within((fresh * above + kept * before) / (fresh * below + kept));
@@ -57,14 +57,16 @@ __device__ __forceinline__ void send(const Pairs &p, const double *beliefs, doub
     const double *w = p.weights + 4 * pair;
     double to_a = messages[2 * pair], to_b = messages[2 * pair + 1];
     double a = within(odds_of(beliefs[ends.x]) / to_a), b = within(odds_of(beliefs[ends.y]) / to_b);
-    // Scaled so that nothing overflows: only proportions count.
+    // Scaled so that nothing overflows: only the proportion of off and on matters.
     double off_a = 1 / (1 + a), off_b = 1 / (1 + b), on_a = a * off_a, on_b = b * off_b;
     messages[2 * pair] = mixed(keep, w[2] * off_b + w[3] * on_b, w[0] * off_b + w[1] * on_b, to_a);
     messages[2 * pair + 1] = mixed(keep, w[1] * off_a + w[3] * on_a, w[0] * off_a + w[2] * on_a, to_b);
 }
 
-// After pass `iteration` of the forest over the rows listed: which of them go on, their messages and scores.
-extern "C" __global__ void __launch_bounds__(THREADS) blocks_step(Pairs p, Rows rows, Beliefs b, int *next, int iteration) {
+// After pass `iteration` of the forest over the listed rows: lists those that go on in `next`, and updates their messages and
+// scores.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    forest_bp_iterate(Pairs p, Rows rows, Beliefs b, int *next, int iteration) {
     __shared__ double room[THREADS / 32];
     int to_do = rows_to_do(rows);
     for (int at = blockIdx.x; at < to_do; at += gridDim.x) {
@@ -84,13 +86,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) blocks_step(Pairs p, Rows 
             b.iterations[row] = iteration + 1;
             if (goes_on) next[1 + atomicAdd(next, 1)] = row;
         }
-        // The last beliefs stay with the messages that made them.
+        // A row that stops keeps the messages that led to its last beliefs.
         if (!goes_on) continue;
-        // The first messages are not damped: there is nothing to keep.
+        // The first messages are not damped: there are no old ones.
         double keep = iteration == 0 ? 0 : p.damping, *messages = b.messages + u64(row) * 2 * p.pairs;
         for (int pair = threadIdx.x; pair < p.pairs; pair += blockDim.x) send(p, b.old + first, messages, pair, keep);
         __syncthreads();
-        const SCORE *scores = rows.scores + u64(row % rows.scored) * p.labels;
+        const SCORE *scores = scores_of(rows, row, p.labels);
         for (int i = threadIdx.x; i < p.labels; i += blockDim.x) {
             double score = double(scores[i]);
             for (int m = p.label_start[i]; m < p.label_start[i + 1]; m++) score += log(messages[p.label_messages[m]]);
@@ -102,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) blocks_step(Pairs p, Rows 
 
 __device__ __forceinline__ double softplus(double x) { return fmax(x, 0.0) + log1p(exp(-fabs(x))); }
 
-// A pair's part of Bethe's log Z.
+// A pair's term of the Bethe log Z.
 __device__ __forceinline__ double pair_term(const Pairs &p, const double *beliefs, const double *messages, int pair) {
     int2 ends = p.ends[pair];
     const double *cost = p.costs + 4 * pair;
@@ -116,7 +118,7 @@ __device__ __forceinline__ double pair_term(const Pairs &p, const double *belief
     return most + log(sum) - softplus(odds_a) - softplus(odds_b);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) blocks_finish(Pairs p, Rows rows, Beliefs b) {
+extern "C" __global__ void __launch_bounds__(THREADS) forest_bp_finish(Pairs p, Rows rows, Beliefs b) {
     __shared__ double room[THREADS / 32];
     for (int row = blockIdx.x; row < rows.rows; row += gridDim.x) {
         u64 first = u64(row) * p.labels;

@@ -1,26 +1,27 @@
-// Loopy belief propagation, undamped and symmetric: a node answers each message in the place where it found it.
+// Loopy belief propagation, undamped and symmetric: a node answers each message in the place where it read it.
 //
 //   rho' = (t rho + B) / (rho + t B)        rho the message from the other end, B the node's belief, t the pair's strength
 //
-// The new message needs nothing but the belief of its sender and the message the other way, so no two nodes ever want the
-// same place: in every other iteration a node finds its messages in its own places, and leaves the answers there; in the
-// next it finds them where the other ends had left theirs. One barrier an iteration, no second copy of the messages, and
-// of shared memory two reads and a write a message: one read of the last four, which stay in registers in between.
+// A new message needs only the belief of its sender and the message the other way, so no two nodes ever use the same place at
+// the same time. In every other iteration a node finds its messages in its own places and leaves the answers there; in the
+// next it finds them where the other ends left theirs. That takes one barrier per iteration, no second copy of the messages,
+// and two reads and one write of shared memory per message; the last four messages are read once, because they stay in
+// registers in between.
 //
-// The last iteration reads from elsewhere, so that a node's own places hold what it is told in the end, as after other
-// iterations. All begins with ones, so that it does not matter which kind is first.
+// The last iteration reads from elsewhere, so that in the end a node's own places hold its messages, as after other
+// iterations. All messages start as 1, so it does not matter which kind of iteration is first.
 
 #if ECHO
-// An entry: the place of the other end's copy (14 bits) and which strength the pair has (2 bits). KINDS there are.
+// An entry: the place of the other end's copy (14 bits), and which of the KINDS strengths the pair has (2 bits).
 #define PLACE 0x3fffu
 
-// The first entry of a node, and where its others begin: four messages each, eight nodes side by side.
+// The first entry of a node, and where its others start: four messages each, eight nodes side by side.
 struct Partners {
     uint2 heads[NODE_ROUNDS];
     u32 starts[NODE_ROUNDS];
 };
 
-// Also how many messages a node has itself, in place of how many its eight have.
+// Also replaces the number of messages of eight nodes by that of the node itself.
 __device__ __forceinline__ void fill_partners(const Network &n, NodeCache &nodes, Partners &cache) {
 #pragma unroll
     for (int i = 0; i < NODE_ROUNDS; i++) {
@@ -36,10 +37,10 @@ __device__ __forceinline__ void fill_partners(const Network &n, NodeCache &nodes
 }
 
 #if NEAR
-// Until beliefs are compared, their place in shared memory has the entries.
+// Until beliefs are compared, the entries are in their place in shared memory.
 #define NEAR_TAILS reinterpret_cast<uint2 *>(BELIEF)
 
-__device__ __forceinline__ void bring_tails(const Network &n, const Memory &memory) {
+__device__ __forceinline__ void load_tails(const Network &n, const Memory &memory) {
     for (int i = threadIdx.x; i < n.tail_count; i += THREADS) NEAR_TAILS[i] = n.tails[i];
 }
 #endif
@@ -59,14 +60,15 @@ __device__ __forceinline__ REAL strength_of(const REAL (&strengths)[4], u32 entr
     return t;
 }
 
-// Four messages, or what is left: their places and what they say.
+// Four messages, or what is left: their places and their values.
 struct Four {
     Vec message[4];
     u32 place[4];
 };
 
 template <bool ELSEWHERE>
-__device__ __forceinline__ void find(const Memory &memory, const Network &n, Four &four, uint2 entries, u32 first, int count) {
+__device__ __forceinline__ void find(const Memory &memory, const Network &n, Four &four, uint2 entries, u32 first,
+                                     int count) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         four.place[j] = ELSEWHERE ? entry_of(entries, j) & PLACE : first + 8 * j;
@@ -86,7 +88,7 @@ __device__ __forceinline__ void answer(const Memory &memory, const Network &n, c
                                        const Vec &belief, const REAL (&strengths)[4]) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        // Many labels have no more than two.
+        // Many labels have no more than two messages.
         if (j == 2 && count <= 2) break;
         REAL t = strength_of(strengths, entry_of(entries, j));
         Vec said;
@@ -99,13 +101,13 @@ __device__ __forceinline__ void answer(const Memory &memory, const Network &n, c
     }
 }
 
-// An iteration of a node. Its belief is compared with that before (COMPARED), and written down to be compared with the next.
+// An iteration of a node. If COMPARED, its belief is compared with the last one, and stored to be compared with the next.
 template <bool ELSEWHERE, bool COMPARED>
 __device__ __forceinline__ void echo_node(const Network &n, const Memory &memory, const NodeCache &nodes, const Partners &cache,
                                           const REAL (&strengths)[4], int i, Watch &watch) {
     int node = threadIdx.x + i * THREADS, count = nodes.spans[i] >> 16;
     u32 first = nodes.spans[i] & 0xffff;
-    // Fours before the last.
+    // How many fours come before the last.
     int full = max(count - 1, 0) / 4;
 #if NEAR
     const uint2 *tail = (COMPARED ? n.tails : NEAR_TAILS) + cache.starts[i];
@@ -140,7 +142,7 @@ __device__ __forceinline__ void echo_node(const Network &n, const Memory &memory
     }
 }
 
-// An iteration of the nodes of a thread; how much they changed where they are compared.
+// An iteration of the nodes of a thread; and how much they changed, if they are compared.
 template <bool COMPARED>
 __device__ __forceinline__ void echo(const Network &n, const Memory &memory, const NodeCache &nodes, const Partners &cache,
                                      const REAL (&strengths)[4], bool elsewhere, Watch *watch) {

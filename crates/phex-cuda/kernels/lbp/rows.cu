@@ -1,21 +1,22 @@
-// Loopy belief propagation: rows in, iterations until each row has converged, marginals and Bethe's log Z out.
+// Loopy belief propagation: marginals and the Bethe log Z of the rows that stop.
 //
 //   log Z = sum_i log Z_i + sum_f (log Z_f - sum_{i in f} log Z_i)
 //
-// Rows of a block stop one by one; those that go on are not touched by answering the others, so that a row's answer
-// does not depend on its neighbours.
+// The rows of a block stop one by one. Answering a row does not touch those that go on, so that a row's answer does not
+// depend on its neighbours.
 
-struct Answers {
+struct Diagnosis {
     double *residual;
     int *iterations;
     int *converged;
 };
 
-// The rows of a block: their indices, or -1; their scores; what is known of their labels, or null.
+// The rows of a block: their indices or -1, their scores, and the codes of their evidence or null.
 struct Taken {
     int row[ROWS];
     const SCORE *scores[ROWS];
-    const i8 *known[ROWS];
+    const i8 *codes[ROWS];
+    __device__ __forceinline__ int evidence(int r, int label) const { return codes[r] ? int(codes[r][label]) : UNKNOWN; }
 };
 
 // A long product, as mantissa and exponent.
@@ -28,12 +29,12 @@ struct Product {
     }
 };
 
-// One a row.
+// One per row.
 struct Products {
     Product of[ROWS];
 };
 
-// The block's sum of a number a row, in a fixed order.
+// The block's sum of one number per row, in a fixed order.
 __device__ void block_sum(const Sums &value, double *room, double *out) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
@@ -50,7 +51,7 @@ __device__ void block_sum(const Sums &value, double *room, double *out) {
     __syncthreads();
 }
 
-// The logarithms of the products over the block, less the part of their exponents, which a thread has its share of.
+// The logarithms of the products over the block without their exponents, of which each thread keeps its own.
 __device__ void block_product(const Products &products, Sums &exponents, double *room, double *out) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
@@ -58,7 +59,7 @@ __device__ void block_product(const Products &products, Sums &exponents, double 
         // Mantissas below 2: the product of 32 is below 2^32.
         double all = products.of[r].mantissa;
 #pragma unroll
-        for (int step = 1; step < 32; step *= 2) all *= __shfl_xor_sync(FULL, all, step);
+        for (int step = 1; step < 32; step *= 2) all *= __shfl_xor_sync(ALL_LANES, all, step);
         int more = 0;
         all = split(all, more);
         exponents.v[r] = double(products.of[r].exponent) + (lane == 0 ? more : 0);
@@ -100,7 +101,7 @@ __device__ void add_larger(const Network &n, const Memory &memory, Sums &out) {
     if (HAS_FACTORS) add_counts(n, memory, out);
 }
 
-// The belief of a node, of the rows in the mask, from its final messages; and its part of log Z.
+// The belief of a node from its final messages, for the rows in the mask; and its term of log Z.
 __device__ __forceinline__ void settle_node(const Network &n, const Memory &memory, int node, bool counts, int mask,
                                             const REAL (&mantissa)[ROWS], const int (&exponent)[ROWS],
                                             Products &products) {
@@ -108,7 +109,7 @@ __device__ __forceinline__ void settle_node(const Network &n, const Memory &memo
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         REAL odds = as_odds(mantissa[r], exponent[r]);
-        // 1 + B, or B itself where the 1 is lost anyway and B is cut off.
+        // 1 + B, or B itself where it is so large that the 1 is lost and B would be cut off.
         bool whole = exponent[r] > EXPONENT - 1;
         if (counts) products.of[r].times(whole ? mantissa[r] : 1 + odds, whole ? exponent[r] : 0);
         if (mask >> r & 1) belief.v[r] = odds;
@@ -154,7 +155,7 @@ __device__ __forceinline__ void settle_edge(const Network &n, const Memory &memo
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
 #ifdef MILD
-        // One inverse for all four: beliefs and messages are too near 1 to overflow.
+        // One inverse for all four: beliefs and messages are too close to 1 to overflow.
         REAL both = to_a.v[r] * to_b.v[r], below = (1 + a.v[r]) * (1 + b.v[r]) * both;
         REAL above = a.v[r] * b.v[r] + both + w[0] * (to_a.v[r] * b.v[r] + a.v[r] * to_b.v[r]);
         REAL sum = above * quick_inverse(below);
@@ -171,7 +172,7 @@ __device__ __forceinline__ void settle_edge(const Network &n, const Memory &memo
 __device__ __noinline__ void settle(const Network &n, const Memory &memory, int mask, Products products,
                                     const double *excess, double *all, double *total, double *room) {
     __syncthreads();
-    // Two at a time: they wait for memory together.
+    // Two at a time, so that they wait for memory together.
     for (int first = threadIdx.x; first < n.edge_count; first += 2 * blockDim.x) {
         uint4 edge[2];
         REAL weights[2][MILD_WEIGHTS];
@@ -195,7 +196,7 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
     Sums exponents;
     block_product(products, exponents, room, all);
     block_sum(exponents, room, total);
-    // Exponents are integers: what is known cancels exactly.
+    // Exponents are integers: those of labels with evidence cancel exactly.
     if (threadIdx.x < ROWS) all[threadIdx.x] += (total[threadIdx.x] - excess[threadIdx.x]) * LN_2;
     if (HAS_PORTS || HAS_GROUPS) {
         Sums larger;
@@ -208,7 +209,7 @@ __device__ __noinline__ void settle(const Network &n, const Memory &memory, int 
     __syncthreads();
 }
 
-// The marginal of a label, of the rows in the mask; exactly where it is known.
+// The marginal of a label for the rows in the mask: exactly 1 or 0 where evidence says so.
 __device__ __forceinline__ void store_node(const Network &n, const Memory &memory, int node, int label, const Rows &rows,
                                            const Taken &taken, int mask, const int *status) {
     if (label < 0) return;
@@ -217,8 +218,8 @@ __device__ __forceinline__ void store_node(const Network &n, const Memory &memor
     for (int r = 0; r < ROWS; r++) {
         if (!(mask >> r & 1)) continue;
         REAL odds = belief.v[r], p = odds * near_inverse(1 + odds);
-        int told = taken.known[r] ? read_known(taken.known[r][label]) : 0;
-        if (told) p = told > 0 ? 1 : 0;
+        int evidence = taken.evidence(r, label);
+        if (!is_unknown(evidence)) p = is_on(evidence) ? 1 : 0;
         rows.marginals[u64(taken.row[r]) * n.labels + label] = status[r] ? SCORE(QUIET_NAN) : SCORE(p > 1 ? REAL(1) : p);
     }
 }

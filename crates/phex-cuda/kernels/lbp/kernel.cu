@@ -1,72 +1,73 @@
-// Loopy belief propagation: the kernel. See lbp.cu.
+// Loopy belief propagation: the kernel. Loads rows, iterates until each has converged or all iterations are done, stores them.
 
-// The rows that a block takes next.
+// Takes the next row of a block.
 __device__ __forceinline__ void take(const Network &n, const Rows &rows, Taken &taken, int at, int to_do, int r) {
     int row = at < to_do ? row_at(rows, at) : -1;
     taken.row[r] = row;
-    taken.scores[r] = rows.scores + (row < 0 ? 0 : u64(row % rows.scored) * n.labels);
-    taken.known[r] = row < 0 ? nullptr : known_of(rows, row, n.labels);
+    taken.scores[r] = scores_of(rows, max(row, 0), n.labels);
+    taken.codes[r] = row < 0 ? nullptr : evidence_of(rows, row, n.labels);
 }
 
-// What a row says of a label, from its score: its log-odds.
-__device__ __forceinline__ double log_odds(SCORE given, double bias, int known, int &bad) {
+// The log-odds of a label from its score alone.
+__device__ __forceinline__ double log_odds(SCORE given, double bias, int evidence, int &bad) {
     double score = given;
-    if (!is_usable(score) || known > 1) {
+    if (!is_valid(score, evidence)) {
         bad = 1;
         score = 0;
     }
     return score + bias;
 }
 
-__device__ double state_log_odds(const Network &n, const Taken &taken, int r, int label, int &known, int &bad) {
-    known = taken.known[r] ? read_known(taken.known[r][label]) : 0;
-    return log_odds(taken.scores[r][label], n.bias[label], known, bad);
+__device__ double state_log_odds(const Network &n, const Taken &taken, int r, int label, int &evidence, int &bad) {
+    evidence = taken.evidence(r, label);
+    return log_odds(taken.scores[r][label], n.bias[label], evidence, bad);
 }
 
-// What the rows say of a label.
-struct Said {
+// The score and the evidence of a label in each row.
+struct LabelInput {
     SCORE score[ROWS];
-    int known[ROWS];
+    int evidence[ROWS];
     double bias;
 };
 
-__device__ __forceinline__ Said read_label(const Network &n, const Taken &taken, int label) {
-    Said said;
-    said.bias = label < 0 ? 0 : n.bias[label];
+__device__ __forceinline__ LabelInput read_label(const Network &n, const Taken &taken, int label) {
+    LabelInput input;
+    input.bias = label < 0 ? 0 : n.bias[label];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         bool there = label >= 0 && taken.row[r] >= 0;
-        said.score[r] = there ? taken.scores[r][label] : SCORE(0);
-        said.known[r] = there && taken.known[r] ? read_known(taken.known[r][label]) : 0;
+        input.score[r] = there ? taken.scores[r][label] : SCORE(0);
+        input.evidence[r] = there ? taken.evidence(r, label) : UNKNOWN;
     }
-    return said;
+    return input;
 }
 
-// Its odds, as mantissa and exponent. Known labels get odds that nothing outweighs; `offset` and `excess` make up for it in
-// log Z.
-__device__ __forceinline__ void weigh(const Said &said, Vec &own, Vec &exponent, Sums &offset, Sums &excess,
+// The odds of a label, as mantissa and exponent. With evidence they are such that nothing outweighs them; `offset` and
+// `excess` make up for that in log Z.
+__device__ __forceinline__ void weigh(const LabelInput &input, Vec &own, Vec &exponent, Sums &offset, Sums &excess,
                                       int *bad) {
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        int wrong = 0, known = said.known[r];
-        double log = log_odds(said.score[r], said.bias, known, wrong);
+        int wrong = 0, evidence = input.evidence[r];
+        double log = log_odds(input.score[r], input.bias, evidence, wrong);
         if (wrong) bad[r] = 1;
-        if (known > 0) {
+        if (is_on(evidence)) {
             offset.v[r] += log;
-            excess.v[r] += KNOWN;
+            excess.v[r] += CERTAIN_EXPONENT;
         }
-        scaled_exp(known ? (known > 0 ? 1e300 : -1e300) : log, own.v[r], exponent.v[r]);
+        double own_log = is_unknown(evidence) ? log : is_on(evidence) ? 1e300 : -1e300;
+        scaled_exp(own_log, own.v[r], exponent.v[r]);
     }
 }
 
 #if CACHED || ECHO
-// Takes the labels of rows in.
+// Loads the labels of a thread.
 __device__ __forceinline__ void load_cached(const Network &n, const Memory &memory, const Taken &taken, NodeCache &nodes,
                                             Sums &offset, Sums &excess, int *bad) {
-    // All are read before any is worked on: they wait for memory together.
-    Said said[NODE_ROUNDS];
+    // All are read before any is used, so that they wait for memory together.
+    LabelInput input[NODE_ROUNDS];
 #pragma unroll
-    for (int i = 0; i < NODE_ROUNDS; i++) said[i] = read_label(n, taken, label_of(nodes, i));
+    for (int i = 0; i < NODE_ROUNDS; i++) input[i] = read_label(n, taken, label_of(nodes, i));
     Vec ones;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) ones.v[r] = 1;
@@ -74,12 +75,12 @@ __device__ __forceinline__ void load_cached(const Network &n, const Memory &memo
     for (int i = 0; i < NODE_ROUNDS; i++) {
         if (nodes.spans[i] == ~0u) continue;
         Vec own, exponent;
-        weigh(said[i], own, exponent, offset, excess, bad);
+        weigh(input[i], own, exponent, offset, excess, bad);
         keep_own(nodes, i, own, exponent, excess);
         if (!NEAR) BELIEF[threadIdx.x + i * THREADS] = ones;
     }
 #if NEAR
-    bring_tails(n, memory);
+    load_tails(n, memory);
 #endif
 }
 #else
@@ -98,7 +99,7 @@ __device__ __noinline__ void load_nodes(const Network &n, const Memory &memory, 
 }
 #endif
 
-// The rest of what a block begins with.
+// Loads one-of groups, and sets all messages to 1.
 __device__ __noinline__ void load(const Network &n, const Memory &memory, const Taken &taken, Sums offset, Sums excess,
                                   double *all_offset, double *all_excess, double *room, int *bad) {
     Vec ones;
@@ -108,23 +109,23 @@ __device__ __noinline__ void load(const Network &n, const Memory &memory, const 
     for (int i = threadIdx.x; i < n.ports; i += blockDim.x) INCOMING[i] = CAVITY[i] = ones;
     for (int i = threadIdx.x; i < n.parts; i += blockDim.x) memory.part_in[i] = memory.part_cavity[i] = ones;
     for (int i = threadIdx.x; i < n.states; i += blockDim.x) memory.state_belief[i] = ones;
-    // A group with a label that is known to be on has no other state, and with two none at all.
+    // If evidence says that a label of a group is on, no other state is possible; if two are on, none is.
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane % ROWS;
     for (int group = warp; HAS_GROUPS && group < n.groups; group += blockDim.x / 32) {
-        int from = n.group_start[group], to = n.group_start[group + 1], known, wrong = 0, left = 0;
+        int from = n.group_start[group], to = n.group_start[group + 1], evidence, wrong = 0, left = 0;
         double on = 0;
         for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES)
             if (taken.row[row] >= 0) {
-                state_log_odds(n, taken, row, n.state_label[s], known, wrong);
-                on += known > 0;
+                state_log_odds(n, taken, row, n.state_label[s], evidence, wrong);
+                on += is_on(evidence);
             }
         if (wrong) bad[row] = 1;
         on = row_sum(on);
         for (int s = from + lane / ROWS; s < to; s += ENTRY_LANES) {
             double log = 0;
-            known = 0;
-            if (taken.row[row] >= 0) log = state_log_odds(n, taken, row, n.state_label[s], known, wrong);
-            bool possible = known == 0 ? on == 0 : (known > 0 && on == 1);
+            evidence = UNKNOWN;
+            if (taken.row[row] >= 0) log = state_log_odds(n, taken, row, n.state_label[s], evidence, wrong);
+            bool possible = is_unknown(evidence) ? on == 0 : (is_on(evidence) && on == 1);
             possible = possible && log > -1e300;
             left += possible;
             REAL exponent;
@@ -164,7 +165,7 @@ __device__ Memory memory_of(const Network &n, char *scratch, u64 block_bytes) {
     memory.state_belief = at, at += n.states;
     memory.part_in = at, at += n.parts;
     memory.part_cavity = at, at += n.parts;
-    // Vectors of two rows and more are whole doubles; one of a single float row may leave half of one.
+    // Vectors of two or more rows fill whole doubles; those of a single row of floats may end in the middle of one.
     double *wide = reinterpret_cast<double *>((reinterpret_cast<u64>(at) + 7) & ~u64(7));
     memory.group_total = wide, wide += n.groups * ROWS;
     memory.group_exponent = wide, wide += n.groups * ROWS;
@@ -180,8 +181,8 @@ __device__ __forceinline__ void block_most(const Watch &watch, double *room, dou
         REAL c = watch.change[r], d = watch.drift[r];
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) {
-            c = larger(c, __shfl_xor_sync(FULL, c, step));
-            d = larger(d, __shfl_xor_sync(FULL, d, step));
+            c = larger(c, __shfl_xor_sync(ALL_LANES, c, step));
+            d = larger(d, __shfl_xor_sync(ALL_LANES, d, step));
         }
         if (lane == 0) {
             room[(warp * ROWS + r) * 2] = c;
@@ -203,7 +204,7 @@ __device__ __forceinline__ void block_most(const Watch &watch, double *room, dou
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     lbp(const __grid_constant__ Network n, const __grid_constant__ Course course, const __grid_constant__ Rows rows,
-        Answers answers, char *scratch, u64 block_bytes) {
+        Diagnosis diagnosis, char *scratch, u64 block_bytes) {
     __shared__ double room[THREADS / 32 * ROWS * 2], offset[ROWS], excess[ROWS], log_partition[ROWS], total[ROWS];
     __shared__ double changes[2 * ROWS];
     __shared__ int bad[ROWS], status[ROWS];
@@ -265,9 +266,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if ECHO
                 int left = course.iterations - 1 - done - step;
                 bool elsewhere = left % 2 == 0;
-                // Apart: what is done in every iteration is to fit the instruction cache. The first that is compared has
-                // nothing to compare with yet.
-                if (look || (NEAR && left < 3)) echo<true>(n, memory, nodes, partners, strengths, elsewhere, look ? &watch : &nothing);
+                // Two instances, so that the one of every iteration fits the instruction cache. The first iteration that
+                // compares has nothing to compare with yet.
+                if (look || (NEAR && left < 3))
+                    echo<true>(n, memory, nodes, partners, strengths, elsewhere, look ? &watch : &nothing);
                 else echo<false>(n, memory, nodes, partners, strengths, elsewhere, nullptr);
 #elif CACHED
                 if (look) visit_cached_nodes(n, memory, nodes, &watch);
@@ -309,9 +311,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 status[r] = bad[r] ? BAD_SCORE : (value == MINUS_INFINITY ? IMPOSSIBLE : ANSWERED);
                 rows.log_partition[row] = bad[r] ? QUIET_NAN : value;
                 rows.status[row] = status[r];
-                answers.residual[row] = change[r];
-                answers.iterations[row] = done;
-                answers.converged[row] = change[r] <= fmax(course.tolerance, 1e-6) && drift[r] <= course.drift;
+                diagnosis.residual[row] = change[r];
+                diagnosis.iterations[row] = done;
+                diagnosis.converged[row] = change[r] <= fmax(course.tolerance, 1e-6) && drift[r] <= course.drift;
             }
             __syncthreads();
 #if CACHED || ECHO

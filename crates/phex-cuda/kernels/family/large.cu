@@ -1,20 +1,20 @@
-// Large families where a block has few rows: one family a warp, its counts across the lanes of a row. Lane g of a row has
-// C counts from g·C on, so that a step takes one number from the lane beside it. Sums go by fours of counts and then by
-// pairs of those, whatever C and the lanes of a row are: answers do not depend on the number of rows.
+// Large families where a block has few rows: one family per warp, its counts spread over the lanes of a row. Lane g of a row
+// has the C counts from g C on, so that a step takes one number from the neighbouring lane. Sums go by fours of counts and
+// then by pairs of those, whatever C and the lanes per row are: answers do not depend on the number of rows.
 //
 // The cells before each child are kept in fours, [four][row]: those before child j have j / 4 + 1 of them. On the way down
-// the shares of each four take its place, and then each lane adds up those of other children.
-// Cost: a step of C cells a child on the way up, and two on the way down.
+// the shares of each four replace it, and then each lane adds up the shares of its own children.
+// Cost: a step of C cells per child on the way up, and two on the way down.
 
 #if GROUPS > 1
 
-// Fours before those of child j.
+// How many fours lie before those of child j.
 __device__ __forceinline__ int fours_before(int j) {
     int q = j / 4;
     return 2 * q * (q + 1) + (j - 4 * q) * (q + 1);
 }
 
-// Not by what fits: then the order of sums would depend on the number of rows.
+// Whether a unit is large does not depend on what fits: otherwise the order of sums would depend on the number of rows.
 __device__ __forceinline__ bool is_large(const Memory &memory, const Unit &u) {
     return memory.alone && u.large;
 }
@@ -23,17 +23,17 @@ __device__ __forceinline__ float part(const float4 &four, int i) {
     return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
 }
 
-// The sum over a row's lanes, of the sums of each four of counts.
+// The sum over the lanes of a row, from the sums of each four of counts.
 template <int C> __device__ __forceinline__ REAL over_counts(const REAL (&fours)[C / 4]) {
     REAL sum = fours[0];
     if (C == 8) sum += fours[C / 4 - 1];
 #pragma unroll
-    for (int step = BLOCK_ROWS; step < LANES; step *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    for (int step = BLOCK_ROWS; step < LANES; step *= 2) sum += __shfl_xor_sync(ALL_LANES, sum, step);
     return sum;
 }
 
 template <int C, int L> struct Large {
-    // Of this lane's counts: cells by layer, and the weight of one more child on.
+    // For the counts of this lane: cells by layer, and the weight of one more child that is on.
     REAL x[L][C], turn[C];
     int first, size;
     REAL *scales;
@@ -52,7 +52,7 @@ template <int C, int L> struct Large {
         return fours + (layer * fours_before(size) + fours_before(j) + first / 4 + at) * BLOCK_ROWS;
     }
 
-    // All children join, one after another. Cells before each are kept where the way down needs them.
+    // All children join, one after another. With `keep`, the cells before each child are kept for the way down.
     __device__ __forceinline__ void forward(const Forest &f, const Memory &memory, const Unit &u, bool keep, int *exponents) {
         bool leftmost = first == 0;
 #pragma unroll
@@ -74,26 +74,26 @@ template <int C, int L> struct Large {
                             *four(j, layer, at) = make_float4(some[0], some[1], some[2], some[3]);
                         }
             }
-            REAL a0 = e.a0 * scale, a1 = e.a1 * scale, b0 = e.b0 * scale, b1 = e.b1 * scale, most[C];
-            REAL turned[L];
+            Dual d = times(e, scale);
+            REAL turned[L], most[C];
 #pragma unroll
             for (int layer = 0; layer < L; layer++) {
-                turned[layer] = __shfl_up_sync(0xffffffffu, x[layer][C - 1] * turn[C - 1], BLOCK_ROWS);
+                turned[layer] = __shfl_up_sync(ALL_LANES, x[layer][C - 1] * turn[C - 1], BLOCK_ROWS);
                 if (leftmost) turned[layer] = 0;
             }
 #pragma unroll
             for (int i = 0; i < C; i++) {
                 REAL x0 = x[0][i], x1 = x[L - 1][i];
-                x[0][i] = x0 * a0 + turned[0] * a1;
+                x[0][i] = x0 * d.a0 + turned[0] * d.a1;
                 most[i] = x[0][i];
                 if (L == 2) {
-                    x[L - 1][i] = x1 * a0 + (x0 * b0 + (turned[L - 1] * a1 + turned[0] * b1));
+                    x[L - 1][i] = x1 * d.a0 + (x0 * d.b0 + (turned[L - 1] * d.a1 + turned[0] * d.b1));
                     most[i] = larger(most[i], x[L - 1][i]);
                     turned[L - 1] = x1 * turn[i];
                 }
                 turned[0] = x0 * turn[i];
             }
-            // Every other time, for it takes long to find the largest.
+            // Only every other time: finding the largest takes long.
             scale = 1;
             if (j % 2 && j + 1 < size) {
 #pragma unroll
@@ -102,7 +102,7 @@ template <int C, int L> struct Large {
                     for (int i = 0; i < half; i++) most[i] = larger(most[i], most[i + half]);
 #pragma unroll
                 for (int step = BLOCK_ROWS; step < LANES; step *= 2)
-                    most[0] = larger(most[0], __shfl_xor_sync(0xffffffffu, most[0], step));
+                    most[0] = larger(most[0], __shfl_xor_sync(ALL_LANES, most[0], step));
                 scale = power_of_two(most[0], *exponents);
             }
             e = next;
@@ -153,7 +153,7 @@ __device__ __forceinline__ void outside_large(const Forest &f, const Memory &mem
     int counted = 0, last = large.size - 1;
     large.forward(f, memory, u, true, &counted);
     const REAL *falls = f.weights + u.falls;
-    // B, and whether mass sits where a weight had to be clamped.
+    // B, and whether mass sits where a weight was cut off.
     REAL b[L][C], clamped = 0;
 #pragma unroll
     for (int layer = 0; layer < L; layer++) {
@@ -171,7 +171,7 @@ __device__ __forceinline__ void outside_large(const Forest &f, const Memory &mem
     Dual e = large.child(f, memory, u, last);
     for (int j = last; j >= 0; j--) {
         Dual next = large.child(f, memory, u, j > 0 ? j - 1 : 0);
-        REAL scale = AT(large.scales, j), a0 = e.a0 * scale, a1 = e.a1 * scale, b0 = e.b0 * scale, b1 = e.b1 * scale;
+        Dual d = times(e, AT(large.scales, j));
         float4 kept[L][C / 4];
 #pragma unroll
         for (int at = 0; at < C / 4; at++)
@@ -180,11 +180,11 @@ __device__ __forceinline__ void outside_large(const Forest &f, const Memory &mem
                 kept[layer][at] = make_float4(0, 0, 0, 0);
                 if (large.first + 4 * at <= j) kept[layer][at] = *large.four(j, layer, at);
             }
-        // Of the count behind this lane's last.
+        // B of the count after this lane's last.
         REAL behind[L];
 #pragma unroll
         for (int layer = 0; layer < L; layer++) {
-            behind[layer] = __shfl_down_sync(0xffffffffu, b[layer][0], BLOCK_ROWS);
+            behind[layer] = __shfl_down_sync(ALL_LANES, b[layer][0], BLOCK_ROWS);
             if (large.first + C == GROUPS * C) behind[layer] = 0;
         }
 #pragma unroll
@@ -196,19 +196,19 @@ __device__ __forceinline__ void outside_large(const Forest &f, const Memory &mem
                 REAL x0 = part(kept[0][at], i), x1 = part(kept[L - 1][at], i), now_0 = b[0][m], now_1 = b[L - 1][m];
                 REAL t0 = (m + 1 < C ? b[0][(m + 1) % C] : behind[0]) * large.turn[m];
                 REAL t1 = (m + 1 < C ? b[L - 1][(m + 1) % C] : behind[L - 1]) * large.turn[m];
-                // Counts beyond the children that are left have no share, and must not grow beyond all bounds.
+                // Counts beyond the children that are left have no share. They must not grow without bound.
                 bool counts = large.first + m <= j;
                 if (L == 1) {
                     off_0 += x0 * now_0;
                     on_0 += x0 * t0;
-                    b[0][m] = counts ? now_0 * a0 + t0 * a1 : REAL(0);
+                    b[0][m] = counts ? now_0 * d.a0 + t0 * d.a1 : REAL(0);
                 } else {
                     off_0 += x1 * now_1 + x0 * now_0;
                     off_1 += x0 * now_1;
                     on_0 += x1 * t1 + x0 * t0;
                     on_1 += x0 * t1;
-                    b[0][m] = counts ? now_0 * a0 + (t0 * a1 + (now_1 * b0 + t1 * b1)) : REAL(0);
-                    b[L - 1][m] = counts ? now_1 * a0 + t1 * a1 : REAL(0);
+                    b[0][m] = counts ? now_0 * d.a0 + (t0 * d.a1 + (now_1 * d.b0 + t1 * d.b1)) : REAL(0);
+                    b[L - 1][m] = counts ? now_1 * d.a0 + t1 * d.a1 : REAL(0);
                 }
             }
             if (large.first + 4 * at <= j) *large.four(j, 0, at) = make_float4(off_0, on_0, off_1, on_1);
@@ -228,20 +228,20 @@ __device__ __forceinline__ void outside_large(const Forest &f, const Memory &mem
             on_0 += share.y;
             if (L == 2) off_1 += share.z, on_1 += share.w;
         }
-        off_0 *= scale, on_0 *= scale, off_1 *= scale, on_1 *= scale;
-        REAL high = on_0 * e.a1 + on_1 * e.b1, total = off_0 * e.a0 + off_1 * e.b0 + high;
-        REAL marginal = marginal_of(high, total, row);
-        if (L == 1) give_plain(memory, u.first_message + 2 * j, entry.y, off_0, on_0, marginal);
-        else give_dual(memory, entry, off_0, off_1, on_0, on_1, marginal, off_1 * e.b0 + on_1 * e.b1);
+        Dual received = times({off_0, on_0, off_1, on_1}, scale);
+        if (L == 1) {
+            REAL high = received.a1 * e.a1, marginal = marginal_of(high, received.a0 * e.a0 + high, row);
+            give_plain(memory, u.first_message + 2 * j, entry.y, received.a0, received.a1, marginal);
+        } else give_dual(memory, entry, received, e, row);
     }
-    // The next family takes the same memory.
+    // The next family uses the same memory.
     __syncwarp();
 }
 
 #if MAX_LAYERS > 1
 #define LARGE(pass)                                                                   \
-    if (u.plain == 2 && u.steps_to - u.steps_from < 4 * GROUPS) pass<4, 2>(f, memory, u, row); \
-    else if (u.plain == 2) pass<8, 2>(f, memory, u, row);                             \
+    if (u.form == DUAL && u.steps_to - u.steps_from < 4 * GROUPS) pass<4, 2>(f, memory, u, row); \
+    else if (u.form == DUAL) pass<8, 2>(f, memory, u, row);                             \
     else if (u.steps_to - u.steps_from < 4 * GROUPS) pass<4, 1>(f, memory, u, row);   \
     else pass<8, 1>(f, memory, u, row);
 #else

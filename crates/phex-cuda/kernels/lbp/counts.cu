@@ -1,21 +1,21 @@
-// Loopy belief propagation: cardinality factors, exclusion groups of k members at cost w a pair.
+// Loopy belief propagation: cardinality factors, which are exclusion groups of k members with cost w per pair.
 //
 //   rho_i = sum_m e_m q^C(m+1,2) / sum_m e_m q^C(m,2)        e_m the m-th symmetric polynomial of the others' odds
 //
-// Through the distribution D of a count of independent members with odds tilted by tau = e^-lambda, lambda = w (c - 1/2),
-// about a count c, and g(m) = exp(-w (m - c)^2 / 2); D without a member by division, small counts from below
-// and large ones from above. In doubles; lanes are counts, then members. Factors of up to 31 members, and not so strong that they need a
-// tilt, have 8, 16 or 32 lanes a row, which hand numbers over in registers; others a warp and its room in global memory. Cost:
-// O(k^2) a factor and row, O(k) steps.
+// The sums go through the distribution D of the count of independent members whose odds are tilted by tau = e^-lambda,
+// lambda = w (c - 1/2), around a count c, with g(m) = exp(-w (m - c)^2 / 2). D without a member comes by division, small
+// counts from below and large ones from above. In doubles; lanes are counts, then members. Factors of up to 31 members that
+// are not so strong that they need a tilt have 8, 16 or 32 lanes per row, which exchange numbers in registers; the others
+// have a warp and its room in global memory. Cost: O(k^2) per factor and row, in O(k) steps.
 
 // Below this total cost of all pairs nothing underflows without a tilt.
 #define SAFE_COST 600.0
-// Probabilities below this may have lost digits; no weight makes up for it.
+// Probabilities below this may have lost digits, and no weight makes up for that.
 #define LOST_DIGITS 1e-280
 
 __device__ __forceinline__ double warp_sum(double x) {
 #pragma unroll
-    for (int step = 1; step < 32; step *= 2) x += __shfl_xor_sync(FULL, x, step);
+    for (int step = 1; step < 32; step *= 2) x += __shfl_xor_sync(ALL_LANES, x, step);
     return x;
 }
 
@@ -75,7 +75,7 @@ __device__ Count count_members(const Network &n, const Memory &memory, int facto
     __syncwarp();
     for (int i = 0; i < c.k; i++) {
         double on = c.on[i], off = 1 / (1 + c.odds[i] * c.tilt);
-        // From above, so that what is below is still the old one.
+        // From above, so that the entry below is still the old one.
         for (int high = (i + 1) / 32 * 32; high >= 0; high -= 32) {
             int m = high + lane;
             double value = 0;
@@ -88,14 +88,14 @@ __device__ Count count_members(const Network &n, const Memory &memory, int facto
     return c;
 }
 
-// Whether the distribution without a member is still found from below at a count, of which `told` is the part of the count below;
-// from where it is not, from above. See the processor's `counts.rs`.
-__device__ __forceinline__ bool rises(double here, double told, int count, double off) {
+// Whether the distribution without a member is still computed from below at a count, where `below` comes from the count below.
+// From the first count where it is not, it is computed from above. See counts.rs of the CPU engine.
+__device__ __forceinline__ bool rises(double here, double below, int count, double off) {
     if (count == 0) return here >= LOST_DIGITS || off > 1e-8;
-    return here < LOST_DIGITS || here >= 2 * told;
+    return here < LOST_DIGITS || here >= 2 * below;
 }
 
-// The odds that a member hears, above and below the line; each lane asks for its own member.
+// The message to a member, above / below; each lane asks for its own member.
 __device__ void count_message(const Count &c, double cost, int member, double &above, double &below) {
     above = below = 0;
     if (isinf(cost)) {
@@ -119,26 +119,22 @@ __device__ void count_message(const Count &c, double cost, int member, double &a
     above *= c.tilt;
 }
 
-// Tells a member of a factor.
+// Writes the message to a member of a factor.
 __device__ __forceinline__ void tell_member(const Memory &memory, const Network &n, const Course &course, int member, int r,
                                             double above, double below) {
     REAL &said = member >= 0 ? one(INCOMING, member, r) : one(memory.part_in, -1 - member, r);
-#ifdef DAMPED
-    double before = said, fresh = course.new_part * (1 + before), kept = course.old_part * (above + below);
-    above = fresh * above + kept * before;
-    below = fresh * below + kept;
-#endif
-    said = REAL(fmin(fmax(above / below, 1.0 / double(WIDE)), double(WIDE)));
+    damp(course, double(said), above, below);
+    said = wide_odds(above / below);
 }
 
-// What a lane knows of a small factor: the odds of a member, how likely a count is, and its weight.
+// A lane's share of a small factor: the odds of a member, the probability of a count, and its weight.
 struct Few {
     double odds, off, on, counts, weight;
     int factor, row, start, k, most;
     bool hard, there;
 };
 
-// Of WIDTH lanes a factor and row, more than it has members, those from the `first` on.
+// Small factors, WIDTH lanes for each factor and row, which is more than it has members; from task `first` on.
 template <int WIDTH>
 __device__ __forceinline__ Few count_few(const Network &n, const Memory &memory, int from, int tasks, int first) {
     int lane = threadIdx.x % 32, at = lane % WIDTH, task = min(first + lane / WIDTH, tasks - 1);
@@ -148,7 +144,7 @@ __device__ __forceinline__ Few count_few(const Network &n, const Memory &memory,
     f.row = task % ROWS;
     f.start = n.factor_start[f.factor];
     f.k = n.factor_start[f.factor + 1] - f.start;
-    // Factors come by size: the last of the warp has the most members.
+    // Factors come in order of size: the last one of the warp has the most members.
     int last = from + (min(first + 32 / WIDTH, tasks) - 1) / ROWS;
     f.most = n.factor_start[last + 1] - n.factor_start[last];
     f.hard = isinf(n.factor_cost[f.factor]);
@@ -158,33 +154,33 @@ __device__ __forceinline__ Few count_few(const Network &n, const Memory &memory,
     f.on = f.odds * f.off;
     f.counts = at == 0 ? 1 : 0;
     for (int i = 0; i < f.most; i++) {
-        double on = __shfl_sync(FULL, f.on, i, WIDTH), off = __shfl_sync(FULL, f.off, i, WIDTH);
-        double fewer = __shfl_up_sync(FULL, f.counts, 1, WIDTH);
+        double on = __shfl_sync(ALL_LANES, f.on, i, WIDTH), off = __shfl_sync(ALL_LANES, f.off, i, WIDTH);
+        double fewer = __shfl_up_sync(ALL_LANES, f.counts, 1, WIDTH);
         if (i < f.k) f.counts = f.counts * off + (at > 0 ? fewer * on : 0.0);
     }
     return f;
 }
 
-// Messages of the factors of a size.
+// Messages of all factors of one size class.
 template <int WIDTH>
 __device__ __forceinline__ void visit_few(const Network &n, const Memory &memory, const Course &course, int from, int to) {
     int at = threadIdx.x % WIDTH, tasks = (to - from) * ROWS;
     for (int first = threadIdx.x / 32 * (32 / WIDTH); first < tasks; first += blockDim.x / WIDTH) {
         Few f = count_few<WIDTH>(n, memory, from, tasks, first);
         double above = 0, below = 0, left = 0, least = 1 / f.off, most = 1 / f.on;
-        double near = __shfl_sync(FULL, f.weight, 0, WIDTH), top = __shfl_sync(FULL, f.weight, f.k, WIDTH);
-        // Counts without the member: from 0 on up to the turn, then from k - 1 down to it.
+        double near = __shfl_sync(ALL_LANES, f.weight, 0, WIDTH), top = __shfl_sync(ALL_LANES, f.weight, f.k, WIDTH);
+        // Counts without the member: from 0 up to the turn, then from k - 1 down to it.
         bool up = true;
         int down = f.k - 1;
         for (int step = 0; step < f.most; step++) {
-            double here = __shfl_sync(FULL, f.counts, step, WIDTH), other = __shfl_sync(FULL, f.odds, step, WIDTH);
+            double here = __shfl_sync(ALL_LANES, f.counts, step, WIDTH), other = __shfl_sync(ALL_LANES, f.odds, step, WIDTH);
             if (up && !rises(here, f.on * left, step, f.off)) {
                 up = false;
                 left = 0;
                 near = top;
             }
-            double above_it = __shfl_sync(FULL, f.counts, down + 1, WIDTH);
-            double far = __shfl_sync(FULL, f.weight, up ? step + 1 : down, WIDTH);
+            double above_it = __shfl_sync(ALL_LANES, f.counts, down + 1, WIDTH);
+            double far = __shfl_sync(ALL_LANES, f.weight, up ? step + 1 : down, WIDTH);
             if (f.hard) {
                 // 1 / (1 + the odds of the others)
                 below += step == at ? 0.0 : other;
@@ -202,7 +198,7 @@ __device__ __forceinline__ void visit_few(const Network &n, const Memory &memory
     }
 }
 
-// The parts of the factors of a size in log Z, each lane its own: ln Z_f - sum of ln(1 + a), and what members say.
+// The terms of log Z of all factors of one size class, each lane its own: ln Z_f - sum of ln(1 + a), and those of members.
 template <int WIDTH>
 __device__ __forceinline__ void add_few(const Network &n, const Memory &memory, int from, int to, Sums &out) {
     int at = threadIdx.x % WIDTH, tasks = (to - from) * ROWS;
@@ -210,7 +206,7 @@ __device__ __forceinline__ void add_few(const Network &n, const Memory &memory, 
         Few f = count_few<WIDTH>(n, memory, from, tasks, first);
         double total = f.hard ? f.odds + (at == 0 ? 1 : 0) : f.counts * f.weight, mine = 0;
 #pragma unroll
-        for (int step = 1; step < WIDTH; step *= 2) total += __shfl_xor_sync(FULL, total, step);
+        for (int step = 1; step < WIDTH; step *= 2) total += __shfl_xor_sync(ALL_LANES, total, step);
         if (f.hard) mine -= log1p(f.odds);
         if (at == 0) mine += log(total) + (f.hard ? 0.0 : n.factor_cost[f.factor] / 8);
         int member = at < f.k ? n.members[f.start + at] : -1;
@@ -254,7 +250,7 @@ __device__ double count_energy(const Network &n, const Count &c, int factor, int
     return log(warp_sum(total)) + cost * c.centre * c.centre / 2 + warp_sum(moved);
 }
 
-// The parts of all factors in log Z, and what their members say.
+// The terms of log Z of all factors, and those of their members.
 __device__ void add_counts(const Network &n, const Memory &memory, Sums &out) {
     add_few<8>(n, memory, 0, n.small_factors[0], out);
     add_few<16>(n, memory, n.small_factors[0], n.small_factors[1], out);

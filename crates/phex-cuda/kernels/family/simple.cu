@@ -1,11 +1,11 @@
-// Labels whose children are one counted set of few, which most are: all cells in registers, sizes known to the compiler.
-// K children, L layers (2 where a one-of group is open below: messages multiply like dual numbers). In single precision
-// only: in doubles the cells would not fit the registers, and the kernel would take long to compile.
+// Labels whose children are one counted set of few, which most labels are: all cells in registers, with sizes known to the
+// compiler. K children, L layers (2 where a one-of group is open below: messages multiply like dual numbers). In single
+// precision only: in doubles the cells would not fit the registers, and the kernel would take long to compile.
 
 #ifndef DOUBLE
 
 template <int K, int L> struct Children {
-    // Messages off and on, by layer, and the scale that each step applies.
+    // Messages off and on by layer, and the scale that each step applies.
     REAL off[K][L], on[K][L], scale[K];
     int2 entry[K];
 };
@@ -13,7 +13,7 @@ template <int K, int L> struct Children {
 template <int K, int L, bool INSIDE>
 __device__ __forceinline__ void read_children(const Forest &f, const Memory &memory, const Parent &p,
                                               Children<K, L> &c) {
-    // All at once: each answer takes long.
+    // All at once, because each read takes long.
 #pragma unroll
     for (int j = 0; j < K; j++)
         if (L > 1 || !INSIDE) c.entry[j] = __ldg(f.children + p.children + j);
@@ -144,23 +144,16 @@ __device__ __forceinline__ void outside_simple(const Forest &f, const Memory &me
                 cells[L - 1][m] = cells[L - 1][m] * a0 + turned_1 * a1;
             }
         }
-        REAL low_share = 0, high_share = 0;
-#pragma unroll
-        for (int i = 0; i < L; i++) {
-            off[i] *= scale;
-            on[i] *= scale;
-            low_share += off[i] * c.off[j][i];
-            high_share += on[i] * c.on[j][i];
-        }
-        REAL marginal = marginal_of(high_share, low_share + high_share, row);
-        if (L == 1) give_plain(memory, p.first_message + 2 * j, c.entry[j].y, off[0], on[0], marginal);
-        else give_dual(memory, c.entry[j], off[0], off[L - 1], on[0], on[L - 1], marginal,
-                       off[L - 1] * c.off[j][L - 1] + on[L - 1] * c.on[j][L - 1]);
+        Dual received = times({off[0], on[0], off[L - 1], on[L - 1]}, scale);
+        if (L == 1) {
+            REAL high = received.a1 * c.on[j][0], marginal = marginal_of(high, received.a0 * c.off[j][0] + high, row);
+            give_plain(memory, p.first_message + 2 * j, c.entry[j].y, received.a0, received.a1, marginal);
+        } else give_dual(memory, c.entry[j], received, {c.off[j][0], c.on[j][0], c.off[j][L - 1], c.on[j][L - 1]}, row);
     }
 }
 
-// IN_REGISTERS_1 and IN_REGISTERS_2 children with one layer and with two. More would not fit the registers, and where lanes
-// have different labels, larger families go by family_large.cu, which is less to compile and to fetch.
+// Up to IN_REGISTERS_1 children with one layer and IN_REGISTERS_2 with two. More would not fit the registers. Where lanes have
+// different labels, larger families go through large.cu, which is less code to compile and to load.
 #define SIZE(pass, size, layers)                                             \
     case size:                                                               \
         if constexpr (size <= IN_REGISTERS_##layers) return pass<size, layers>(f, memory, p, row); \

@@ -1,18 +1,18 @@
-// Leaves of a one-of group that were folded into one child, or into their parent: see fold.rs.
+// Leaves of a one-of group that were folded into one child, or into their parent: see src/family/fold.rs.
 //
 //   off 1, on S = sum of w        or, with the parent's own weights:        w0, w0 f S; w1, w1 S
 //
-// Each has a number: its score, then its weight on, then its marginal. Those that are known to be on are counted in the
-// set's second message, and its last says where the number of one is.
+// Each leaf has one number: its score, then its weight on, then its marginal. The second message of a set counts the leaves
+// that evidence says are on, and the last message says where the number of one of them is.
 
-// Models without an open group have none, and no code for them.
+// Models without an open group have no sets, and their kernels no code for them.
 #define SETS (MAX_LAYERS > 1 ? f.set_count : 0)
 
 __device__ __forceinline__ void clear_set(const Forest &f, const Memory &memory, int set) {
     AT(memory.numbers, __ldg(f.sets + set).x + 1) = 0;
 }
 
-// A leaf whose number is at `place` is known to be on.
+// The evidence of a leaf is on; its number is at `place`.
 __device__ __forceinline__ void require(const Memory &memory, int message, int place) {
     atomicAdd(&AT(memory.numbers, message + 1), REAL(1));
     AT(memory.numbers, message + 3) = REAL(place);
@@ -26,12 +26,12 @@ __device__ void sum_set(const Forest &f, const Memory &memory, int index, Row &r
     for (int i = set.z; i < set.w; i++) {
         int place = __ldg(f.members + i);
         REAL &weight = AT(memory.numbers, place);
-        // Beside one that is on the others have no weight, and beside two none has.
+        // If one leaf is on, the others have no weight; if two are, none has any.
         if (required > 0 && place != only) weight = 0;
         sum += weight;
     }
     REAL none = required > 0 ? REAL(0) : REAL(1);
-    // It may be far from 1, with no other message beside it that would show.
+    // The sum may be far from 1, and no other message would show it.
     if (required > 0) sum *= power_of_two(sum, row.exponents);
     if (set.y < 0) {
         AT(message, 0) = none;
@@ -48,13 +48,13 @@ __device__ void sum_set(const Forest &f, const Memory &memory, int index, Row &r
     AT(message, 3) = on * scale;
 }
 
-// The marginals of the leaves, from that of their set: the child's own, or what a parent was given.
+// The marginals of the leaves, from that of their set: the child's marginal, or what the parent received.
 __device__ void share_set(const Forest &f, const Memory &memory, int index) {
     int4 set = __ldg(f.sets + index);
     REAL sum = 0, all = AT(memory.numbers, set.y < 0 ? set.x : set.x + 1);
     for (int i = set.z; i < set.w; i++) sum += AT(memory.numbers, __ldg(f.members + i));
     for (int i = set.z; i < set.w; i++) {
-        // The part first: the inverse of a small sum may be infinite.
+        // Divides first: the inverse of a small sum may be infinite.
         REAL &place = AT(memory.numbers, __ldg(f.members + i)), p = sum > 0 ? place / sum * all : REAL(0);
         place = p > 1 ? REAL(1) : p;
     }

@@ -3,28 +3,27 @@
 //   W_s = w_s prod m(s),   m(s) = psi(s, 0) (1 - p) + psi(s, 1) p,   rho = M(1) / M(0),
 //   M(x) = sum over listed s of psi(s, x) W_s / m(s) + (sum of W_s that are not listed)
 //
-// Weights of states are REAL, sums over them double: a total less the listed then keeps what is left. A warp has a sum:
-// its lanes are entries × rows. Cost: O(states + entries).
+// Weights of states are REAL and sums over them double, so that a total minus the listed states keeps what is left. A warp
+// computes a sum; its lanes are entries x rows. Cost: O(states + entries).
 
-#define FULL 0xffffffffu
 #define ENTRY_LANES (32 / ROWS)
 
 // A sum over the lanes of one row.
 __device__ __forceinline__ double row_sum(double x) {
 #pragma unroll
-    for (int step = ROWS; step < 32; step *= 2) x += __shfl_xor_sync(FULL, x, step);
+    for (int step = ROWS; step < 32; step *= 2) x += __shfl_xor_sync(ALL_LANES, x, step);
     return x;
 }
 
 __device__ __forceinline__ double row_most(double x) {
 #pragma unroll
-    for (int step = ROWS; step < 32; step *= 2) x = fmax(x, __shfl_xor_sync(FULL, x, step));
+    for (int step = ROWS; step < 32; step *= 2) x = fmax(x, __shfl_xor_sync(ALL_LANES, x, step));
     return x;
 }
 
 __device__ __forceinline__ REAL &one(Vec *array, int index, int r) { return array[index].v[r]; }
 
-// What the labels of links say of the states that they list.
+// The messages of the labels of links to the states that they list.
 __device__ void hear_links(const Network &n, const Memory &memory) {
     for (int at = threadIdx.x; at < n.entry_count; at += blockDim.x) {
         int2 entry = n.entries[at];
@@ -87,7 +86,7 @@ __device__ __forceinline__ double block_row(double x, bool largest, double *room
     return all;
 }
 
-// Brings the weights of each group to one exponent, and adds them up. A warp has a group, or the block if groups are few.
+// Scales the weights of each group to one exponent, and adds them up. A warp takes a group, or the block if groups are few.
 template <bool ALL>
 __device__ __forceinline__ void total_groups(const Network &n, const Memory &memory, int mask, Watch *watch, double *room) {
     int lane = ALL ? threadIdx.x : threadIdx.x % 32, lanes = (ALL ? blockDim.x : 32) / ROWS, r = lane % ROWS;
@@ -115,7 +114,7 @@ __device__ __forceinline__ void total_groups(const Network &n, const Memory &mem
             if (watch) {
                 REAL difference = absolute(now - before);
                 REAL proportion = now > REAL(1e-25) ? difference / (now + before) : REAL(0);
-                // Lanes of other rows keep theirs: a thread watches all rows.
+                // A thread watches all rows; this one changes only its own.
 #pragma unroll
                 for (int i = 0; i < ROWS; i++)
                     if (i == r) {
@@ -128,8 +127,8 @@ __device__ __forceinline__ void total_groups(const Network &n, const Memory &mem
     }
 }
 
-// The weight of the states of a group that are not in an ascending list: all but the listed, and where that would
-// cancel, the sum itself. `state_of(i)` is the i-th listed state.
+// The weight of the states of a group that are not in an ascending list: the total minus the listed, or the sum itself where
+// that would cancel. `state_of(i)` is the i-th listed state.
 template <class States>
 __device__ double weight_of_rest(const Network &n, const Memory &memory, int group, int r, double listed, int count,
                                  States state_of) {
@@ -178,7 +177,7 @@ __device__ void link_sums(const Network &n, const Memory &memory, int link, int 
     on += rest;
 }
 
-// What groups say to the labels of their links.
+// The messages of groups to the labels of their links.
 __device__ void tell_links(const Network &n, const Memory &memory, const Course &course) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, r = lane % ROWS;
     for (int link = warp; link < n.links; link += blockDim.x / 32) {
@@ -186,13 +185,8 @@ __device__ void tell_links(const Network &n, const Memory &memory, const Course 
         link_sums(n, memory, link, lane, off, on);
         if (lane >= ROWS) continue;
         REAL &said = one(INCOMING, n.link_port[link], r);
-#ifdef DAMPED
-        double before = said, fresh = course.new_part * (1 + before), kept = course.old_part * (on + off);
-        on = fresh * on + kept * before;
-        off = fresh * off + kept;
-#endif
-        double odds = fmin(fmax(on / off, 1.0 / double(WIDE)), double(WIDE));
-        said = REAL(odds);
+        damp(course, double(said), on, off);
+        said = wide_odds(on / off);
     }
 }
 
@@ -207,7 +201,7 @@ __device__ void part_weights(const Network &n, const Memory &memory, int part, i
     rest = weight_of_rest(n, memory, n.part_group[part], r, here, to - from, states);
 }
 
-// What groups say to cardinality factors: the odds of their part without what these said.
+// The messages of groups to cardinality factors: the odds of their part without the factor's own message.
 __device__ void tell_parts(const Network &n, const Memory &memory, int mask) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, r = lane % ROWS;
     for (int part = warp; part < n.parts; part += blockDim.x / 32) {
@@ -215,11 +209,11 @@ __device__ void tell_parts(const Network &n, const Memory &memory, int mask) {
         part_weights(n, memory, part, lane, here, rest);
         if (lane >= ROWS || !(mask >> r & 1)) continue;
         double odds = here / double(one(memory.part_in, part, r)) / rest;
-        one(memory.part_cavity, part, r) = REAL(fmin(fmax(odds, 1.0 / double(WIDE)), double(WIDE)));
+        one(memory.part_cavity, part, r) = wide_odds(odds);
     }
 }
 
-// The weights of all groups from the newest that they were told.
+// The weights of all groups from their newest messages.
 __device__ void weigh_groups(const Network &n, const Memory &memory, int mask, Watch *watch, double *room) {
     hear_links(n, memory);
     __syncthreads();

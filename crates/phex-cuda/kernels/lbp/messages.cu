@@ -1,25 +1,30 @@
-// Loopy belief propagation in odds, all messages at once (flooding): the labels and pairs. HAS_GROUPS, HAS_FACTORS and
-// HAS_PORTS are 0 for models without one-of groups, cardinality factors and either: their code is then left out.
+// Loopy belief propagation in odds, with all messages sent at once (flooding): labels and pairs.
 //
 //   rho' = (psi10 rho + psi11 B) / (psi00 rho + psi01 B)        B the sender's belief, rho the message the other way
 //
-// A block takes ROWS rows and keeps their beliefs and messages in shared memory (SHARED), or in its part of global
-// memory where they do not fit. A thread has both directions of an edge, so messages are replaced in place, and two
-// share a division. A number of all ROWS rows lies side by side, one access of up to 16 bytes. Nodes of about the same
-// degree lie side by side, node p has its messages at base(p / 8) + 8 j + p % 8, and the edges come in eights whose ends
-// all differ modulo 8: neither phase has bank conflicts. Cost of an iteration a row: about 12 instructions a message.
-// Where nothing is damped, lbp_echo.cu has a shorter way.
+// A block takes ROWS rows. It keeps their beliefs and messages in shared memory (SHARED), or in its part of global memory where
+// they do not fit. A thread handles both directions of an edge, so messages are replaced in place and two of them share one
+// division. The numbers of all ROWS rows lie side by side, for one access of up to 16 bytes. Nodes of about the same degree
+// lie side by side, node p has its messages at base(p / 8) + 8 j + p % 8, and edges come in eights whose ends all differ
+// modulo 8: so neither phase has bank conflicts. Cost of an iteration per row: about 12 instructions per message. Without
+// damping, echo.cu has a shorter way.
+//
+// HAS_GROUPS, HAS_FACTORS and HAS_PORTS are 0 for models without one-of groups, without cardinality factors, and without
+// either; their code is then left out.
 
 struct __align__(sizeof(REAL) * ROWS) Vec {
     REAL v[ROWS];
 };
 
+// Messages over pairs, and those of larger factors, are kept within MESSAGE and WIDE and their inverses. Beliefs whose odds are
+// beyond CERTAIN are as good as certain; weights below FAINT or 2^LOST are dropped. Labels with evidence have the exponent
+// CERTAIN_EXPONENT; beliefs are cut off at 2^EXPONENT for pairs and at 2^PORT_EXPONENT for larger factors.
 #ifdef DOUBLE
 #define MESSAGE 1.809251394333065554e75
 #define WIDE 6.668014432879854e240
 #define CERTAIN 1e-25
 #define FAINT 1e-200
-#define KNOWN 1073741824.0
+#define CERTAIN_EXPONENT 1073741824.0
 #define LOST -1000
 #define PORT_EXPONENT 790
 #ifdef MILD
@@ -32,7 +37,7 @@ struct __align__(sizeof(REAL) * ROWS) Vec {
 #define WIDE 1.329228e36f
 #define CERTAIN 1e-20f
 #define FAINT 1e-36f
-#define KNOWN 8388608.0f
+#define CERTAIN_EXPONENT 8388608.0f
 #define LOST -120
 #define PORT_EXPONENT 118
 #ifdef MILD
@@ -41,7 +46,7 @@ struct __align__(sizeof(REAL) * ROWS) Vec {
 #define EXPONENT 90
 #endif
 #endif
-// So many messages multiply without leaving the range of the type.
+// How many messages multiply without leaving the range of the type.
 #ifdef MILD
 #define SAFE 8
 #else
@@ -54,51 +59,53 @@ struct Network {
     const int *node_label, *slot_base, *degree, *port_start;
     // One-of groups: states of all groups one after another.
     const int *state_label, *group_start;
-    // Entries of links, link after link: state, link; and the entries of each state.
+    // The entries of links (state and link), link after link; and the entries of each state.
     const int2 *entries;
     const REAL *entry_weights;
     const int *link_start, *link_port, *link_group, *state_entries_start, *state_entries;
-    // Parts: states of a group that are members of a cardinality factor; and the parts of each state.
+    // Parts are states of a group that are one member of a cardinality factor; and the parts of each state.
     const int *part_start, *part_states, *part_group, *state_parts_start, *state_parts;
-    // Members of cardinality factors: a port p as p, a part p as -1 - p.
+    // Members of cardinality factors: p is port p, -1 - p is part p.
     const int *factor_start, *members;
-    // Weights of counts: k + 1 of a factor of k members. Factors come by size: those up to 7, 15 and 31, then the others.
+    // The weights of counts: k + 1 for a factor of k members. Factors come in order of size: up to 7, 15 and 31 members, then
+    // the others.
     const double *factor_cost, *factor_weight, *bias;
-    // Whom the messages of a node come from: its first four, the others by fours; where a node's others start and how many
-    // messages it has; the strengths of pairs. See lbp_echo.cu.
+    // Who sends the messages of a node: its first four, and the others by fours; where a node's others start, and how many
+    // messages it has; the strengths of pairs. See echo.cu.
     const uint2 *heads, *tails;
     const int2 *reach;
     float strengths[4];
-    int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest, tail_count, small_factors[3];
+    int edge_count, nodes, slots, ports, states, groups, entry_count, links, parts, factors, labels, largest, tail_count,
+        small_factors[3];
     double constant;
 };
 
 struct Course {
     int iterations, stride;
-    // Old and new part of a damped message.
+    // The shares of the old and the new message in a damped one.
     REAL old_part, new_part;
     double tolerance, drift;
     // Whether a row may stop before all iterations are done.
     int may_stop;
 };
 
-// A number a row, handed over by value: what a function has the address of stays in memory.
+// One number per row. Passed by value: the compiler keeps in memory what a function has the address of.
 struct Sums {
     double v[ROWS];
 };
 
-// A block's numbers; those of pairs in shared memory.
+// The arrays of a block that are not in shared memory.
 struct Memory {
     Vec *belief, *slots;
     Vec *own, *own_exponent, *incoming, *cavity, *entry, *state_own, *state_own_exponent, *state_exponent, *state_weight,
         *state_belief, *part_in, *part_cavity;
-    // ROWS numbers a group.
+    // ROWS numbers per group.
     double *group_total, *group_exponent;
-    // Room for the counts of a cardinality factor, a warp each.
+    // Room for the counts of a cardinality factor, for each warp.
     double *counts;
 };
 
-// Named as what they are: through a pointer in a structure the compiler would not see that they are shared memory.
+// Named directly: through a pointer in a structure the compiler would not see that they are in shared memory.
 #ifdef SHARED
 extern __shared__ __align__(16) double shared_memory[];
 #define BELIEF reinterpret_cast<Vec *>(shared_memory)
@@ -140,7 +147,7 @@ __device__ __forceinline__ double two_to(int exponent, double) {
 }
 __device__ __forceinline__ float inverse(float x) { return __frcp_rn(x); }
 __device__ __forceinline__ double inverse(double x) { return 1 / x; }
-// As good to a few last digits, and a single instruction: for messages.
+// For messages: one instruction, good to a few last digits.
 __device__ __forceinline__ float quick_inverse(float x) {
 #ifdef __CUDACC_RTC__
     float y;
@@ -151,18 +158,18 @@ __device__ __forceinline__ float quick_inverse(float x) {
 #endif
 }
 __device__ __forceinline__ double quick_inverse(double x) { return 1 / x; }
-// The same with all digits but the last, of numbers that are far from the ends of the range.
+// The same with all digits but the last, for numbers that are far from the ends of the range.
 __device__ __forceinline__ float near_inverse(float x) {
     float y = quick_inverse(x);
     return y * (2 - x * y);
 }
 __device__ __forceinline__ double near_inverse(double x) { return 1 / x; }
 
-// e to a power of any size as mantissa and exponent; infinite powers outweigh everything.
+// e to any power as mantissa and exponent; infinite powers outweigh everything.
 __device__ __forceinline__ void scaled_exp(double log, REAL &mantissa, REAL &exponent) {
     double bits = log * 1.4426950408889634074;
-    bits = bits < double(KNOWN) ? bits : double(KNOWN);
-    bits = bits > -double(KNOWN) ? bits : -double(KNOWN);
+    bits = bits < double(CERTAIN_EXPONENT) ? bits : double(CERTAIN_EXPONENT);
+    bits = bits > -double(CERTAIN_EXPONENT) ? bits : -double(CERTAIN_EXPONENT);
     double down = floor(bits);
 #ifdef DOUBLE
     mantissa = exp2(bits - down);
@@ -172,11 +179,12 @@ __device__ __forceinline__ void scaled_exp(double log, REAL &mantissa, REAL &exp
     exponent = REAL(down);
 }
 
+// The largest change of beliefs of each row: of a probability, and of odds in proportion.
 struct Watch {
     REAL change[ROWS], drift[ROWS];
 };
 
-// The belief of a node from all that it is told, as mantissa and exponent.
+// The belief of a node from all its messages, as mantissa and exponent.
 __device__ __forceinline__ void hear(const Network &n, const Memory &memory, int node, REAL (&mantissa)[ROWS],
                                      int (&exponent)[ROWS]) {
     Vec own = memory.own[node], own_exponent = memory.own_exponent[node];
@@ -211,7 +219,7 @@ __device__ __forceinline__ REAL as_odds(REAL mantissa, int exponent, int most = 
     return mantissa * two_to(max(min(exponent, most), -most), mantissa);
 }
 
-// What a node says to larger factors, which may outweigh more than a pair does: cut off further out.
+// The messages of a node to larger factors. These may outweigh more than a pair does, so the odds are cut off further out.
 __device__ __forceinline__ void tell_factors(const Network &n, const Memory &memory, int node, const REAL (&mantissa)[ROWS],
                                              const int (&exponent)[ROWS], int mask) {
     if (!HAS_PORTS) return;
@@ -230,13 +238,13 @@ __device__ __forceinline__ void tell_factors(const Network &n, const Memory &mem
 __device__ __forceinline__ void watch_change(Watch &watch, int r, REAL before, REAL now) {
     REAL difference = absolute(now - before);
     REAL probability = difference * quick_inverse((1 + now) * (1 + before));
-    // Where it is as good as certain, nothing is hidden any more.
+    // Beliefs that are as good as certain have no proportion.
     REAL proportion = now > CERTAIN && now * CERTAIN < 1 ? difference * quick_inverse(now + before) : REAL(0);
     watch.change[r] = larger(watch.change[r], probability);
     watch.drift[r] = larger(watch.drift[r], proportion);
 }
 
-// All beliefs.
+// Updates all beliefs.
 __device__ __forceinline__ void visit_nodes(const Network &n, const Memory &memory, Watch *watch) {
     for (int node = threadIdx.x; node < n.nodes; node += blockDim.x) {
         REAL mantissa[ROWS];
@@ -255,28 +263,33 @@ __device__ __forceinline__ void visit_nodes(const Network &n, const Memory &memo
     }
 }
 
-// A message above and below the line, mixed with the old one as probabilities.
-__device__ __forceinline__ void damp(const Course &course, REAL before, REAL &above, REAL &below) {
-    REAL fresh = course.new_part * (1 + before), kept = course.old_part * (above + below);
+// Mixes the new message above / below with the old one, as probabilities, where messages are damped.
+template <class T> __device__ __forceinline__ void damp(const Course &course, T before, T &above, T &below) {
+#ifdef DAMPED
+    T fresh = course.new_part * (1 + before), kept = course.old_part * (above + below);
     above = fresh * above + kept * before;
     below = fresh * below + kept;
+#endif
+}
+
+// A message from a larger factor.
+__device__ __forceinline__ REAL wide_odds(double odds) {
+    return REAL(fmin(fmax(odds, 1.0 / double(WIDE)), double(WIDE)));
 }
 
 #ifdef MILD
 // Both messages over a symmetric pair.
 __device__ __forceinline__ void mild_messages(const Course &course, REAL t, REAL a, REAL b, REAL &to_a, REAL &to_b) {
     REAL above_b = t * to_a + a, below_b = to_a + t * a, above_a = t * to_b + b, below_a = to_b + t * b;
-#ifdef DAMPED
     damp(course, to_b, above_b, below_b);
     damp(course, to_a, above_a, below_a);
-#endif
     REAL share = quick_inverse(below_a * below_b);
     to_a = above_a * below_b * share;
     to_b = above_b * below_a * share;
 }
 #endif
 
-// All messages over pairs.
+// Updates all messages over pairs.
 __device__ __forceinline__ void visit_edges(const Network &n, const Memory &memory, const Course &course) {
 #pragma unroll 2
     for (int at = threadIdx.x; at < n.edge_count; at += blockDim.x) {
@@ -298,10 +311,8 @@ __device__ __forceinline__ void visit_edges(const Network &n, const Memory &memo
             REAL at_a = to_a.v[r], at_b = to_b.v[r];
             REAL above_b = w01 * at_a + w11 * a.v[r], below_b = w00 * at_a + w10 * a.v[r];
             REAL above_a = w10 * at_b + w11 * b.v[r], below_a = w00 * at_b + w01 * b.v[r];
-#ifdef DAMPED
             damp(course, at_b, above_b, below_b);
             damp(course, at_a, above_a, below_a);
-#endif
             to_a.v[r] = within(above_a / below_a, MESSAGE);
             to_b.v[r] = within(above_b / below_b, MESSAGE);
 #endif

@@ -1,14 +1,14 @@
-// Loopy belief propagation: what a thread reads again in every iteration of its nodes and edges, in registers. NODE_ROUNDS
-// and EDGE_ROUNDS are how many a thread has; indices fit 16 bits. A block's rows then leave shared memory only at the end.
+// Loopy belief propagation: what a thread needs of its nodes and edges in every iteration, kept in registers. A thread has
+// NODE_ROUNDS nodes and EDGE_ROUNDS edges; indices fit 16 bits. A block's rows then leave shared memory only at the end.
 
 #if CACHED || ECHO
 struct NodeCache {
-    // Where the messages of a node begin and how many there are (of its eight).
+    // Where the messages of a node start, and how many its eight nodes have at most.
     u32 spans[NODE_ROUNDS];
     // Two labels each.
     u32 labels[(NODE_ROUNDS + 1) / 2];
     REAL own[NODE_ROUNDS][ROWS];
-    // Two exponents each. Those of known labels are cut off, which beliefs in messages are too.
+    // Two exponents each. Those of labels with evidence are cut off, as beliefs in messages are too.
     u32 exponents[NODE_ROUNDS][(ROWS + 1) / 2];
 };
 
@@ -17,7 +17,7 @@ __device__ __forceinline__ void fill_spans(const Network &n, NodeCache &cache) {
     for (int i = 0; i < NODE_ROUNDS; i++) {
         int node = threadIdx.x + i * THREADS;
         int label = node < n.nodes ? n.node_label[node] : -1;
-        // Places without a node have nothing to do.
+        // A place without a node has nothing to do.
         cache.spans[i] = ~0u;
         if (label >= 0) cache.spans[i] = u32(n.slot_base[node >> 3] + (node & 7)) | u32(n.degree[node >> 3]) << 16;
         u32 kept = u32(label) & 0xffff;
@@ -31,7 +31,7 @@ __device__ __forceinline__ int label_of(const NodeCache &cache, int i) {
     return label == 0xffff ? -1 : int(label);
 }
 
-// `excess` makes up for what is cut off.
+// Keeps the own odds of a node; `excess` makes up for what is cut off.
 __device__ __forceinline__ void keep_own(NodeCache &cache, int i, const Vec &own, const Vec &exponent, Sums &excess) {
     u32 packed[ROWS];
 #pragma unroll
@@ -59,14 +59,14 @@ __device__ __forceinline__ void split_all(REAL (&mantissa)[ROWS], int (&exponent
     for (int r = 0; r < ROWS; r++) mantissa[r] = split(mantissa[r], exponent[r]);
 }
 
-// A node's belief from the messages in its own places, as mantissa and exponent.
+// The belief of a node from the messages in its own places, as mantissa and exponent.
 __device__ __forceinline__ void hear_cached(const Network &n, const Memory &memory, const NodeCache &cache, int i,
                                             REAL (&mantissa)[ROWS], int (&exponent)[ROWS]) {
     own_odds(cache, i, mantissa, exponent);
     const Vec *slot = SLOTS + (cache.spans[i] & 0xffff);
     int degree = cache.spans[i] >> 16;
     for (; degree >= SAFE; degree -= SAFE, slot += 8 * SAFE) {
-        // Four at a time: that many accesses hide behind each other, and more would not fit the registers.
+        // Four at a time: their accesses overlap, and more would not fit the registers.
 #pragma unroll
         for (int half = 0; half < SAFE; half += 4) {
             Vec message[4];
@@ -86,7 +86,7 @@ __device__ __forceinline__ void hear_cached(const Network &n, const Memory &memo
     split_all(mantissa, exponent);
 }
 
-// The belief from mantissa and exponent; what changed, where it is watched.
+// The belief from mantissa and exponent; and how it changed, if `watch` is given.
 __device__ __forceinline__ Vec believe(const Memory &memory, int node, const REAL (&mantissa)[ROWS],
                                        const int (&exponent)[ROWS], Watch *watch) {
     Vec before, belief;
@@ -117,7 +117,8 @@ __device__ __forceinline__ void fill_edges(const Network &n, EdgeCache &cache) {
     }
 }
 
-__device__ __forceinline__ void visit_cached_nodes(const Network &n, const Memory &memory, const NodeCache &cache, Watch *watch) {
+__device__ __forceinline__ void visit_cached_nodes(const Network &n, const Memory &memory, const NodeCache &cache,
+                                                   Watch *watch) {
 #pragma unroll
     for (int i = 0; i < NODE_ROUNDS; i++) {
         if (cache.spans[i] == ~0u) continue;
@@ -129,7 +130,8 @@ __device__ __forceinline__ void visit_cached_nodes(const Network &n, const Memor
     }
 }
 
-__device__ __forceinline__ void visit_cached_edges(const Network &n, const Memory &memory, const EdgeCache &cache, const Course &course) {
+__device__ __forceinline__ void visit_cached_edges(const Network &n, const Memory &memory, const EdgeCache &cache,
+                                                   const Course &course) {
 #pragma unroll
     for (int i = 0; i < EDGE_ROUNDS; i++) {
         if (cache.ends[i] == ~0u) continue;
