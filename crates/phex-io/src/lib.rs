@@ -30,8 +30,6 @@
 //! Models of other kinds come from UAI files ([`read_uai`]) and from the files of Ising solvers
 //! ([`read_ising`]), whose samples come back by [`read_samples`].
 //!
-//! [`graph_picture`] draws a graph as SVG, with a number for each label where there is one.
-//!
 //! `docs/formats.md` has an example of each format and says what becomes of what.
 
 mod arff;
@@ -43,7 +41,6 @@ mod formats;
 mod input;
 mod ising;
 mod lines;
-mod markup;
 mod output;
 mod read;
 mod samples;
@@ -64,9 +61,7 @@ pub use dataset::{
 };
 pub use error::Error;
 pub use format::Format;
-pub use formats::svg::{LabelValues, graph_picture};
 pub use ising::{IsingFormat, ising_to_string, parse_ising, read_ising, write_ising};
-pub use markup::escape_markup;
 pub use output::Output;
 pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
 pub use samples::{Sample, parse_samples, read_samples};
@@ -78,4 +73,4 @@ pub use uai::{
     UaiModel, UaiState, parse_uai, parse_uai_model, read_uai, read_uai_evidence,
     read_uai_marginals, read_uai_model, read_uai_partition, uai_to_string, write_uai,
 };
-pub use write::{graph_to_string, write_graph};
+pub use write::{graph_to_string, write_graph, write_text};

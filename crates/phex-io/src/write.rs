@@ -5,7 +5,7 @@ use std::path::Path;
 
 use phex::graph::RelationGraph;
 
-use crate::formats::{dot, edges_write, hxg, json, outline, svg, toml_write};
+use crate::formats::{dot, edges_write, hxg, json, outline, toml_write};
 use crate::input::is_standard;
 use crate::output::Output;
 use crate::{Error, Format};
@@ -31,7 +31,14 @@ pub fn write_graph(
             return Err(Error::UnknownFormat { path: path.display().to_string(), known });
         }
     };
-    let text = graph_to_string(graph, format)?;
+    write_text(path, &graph_to_string(graph, format)?)
+}
+
+/// Writes a text to a file that appears once it is complete, or to standard output for `-`.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
     let name = if is_standard(path) { "<stdout>".into() } else { path.display().to_string() };
     let write = || {
         let mut output = Output::create(path)?;
@@ -64,7 +71,6 @@ pub fn graph_to_string(graph: &RelationGraph, format: Format) -> Result<String, 
         Format::Hxg => hxg::write(graph),
         Format::Outline => outline::write(graph),
         Format::Dot => Ok(dot::write(graph)),
-        Format::Svg => Ok(svg::graph_picture(graph, None)),
         Format::Obo | Format::Turtle | Format::WordNet | Format::Matrix | Format::Arff => {
             let path = String::from("the graph");
             Err(Error::OneWay { path, format, only: "read" })
@@ -93,6 +99,17 @@ mod tests {
         let nowhere = folder.path().join("missing").join("g.toml");
         let error = write_graph(&graph, &nowhere, None).unwrap_err().to_string();
         assert!(error.contains("g.toml: cannot be written"), "{error}");
+    }
+
+    #[test]
+    fn texts_are_written_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        write_text(&path, "all of it").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "all of it");
+        let nowhere = folder.path().join("missing").join("report.html");
+        let error = write_text(&nowhere, "").unwrap_err().to_string();
+        assert!(error.contains("report.html: cannot be written"), "{error}");
     }
 
     #[test]

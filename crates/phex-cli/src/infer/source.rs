@@ -46,7 +46,7 @@ pub(crate) fn use_threads(threads: Option<usize>) {
 }
 
 /// A row of zeros: the scores of a model that holds its own.
-pub(crate) fn zeros(labels: usize) -> Rows {
+fn zeros(labels: usize) -> Rows {
     Rows { count: 1, values: Values::F64(vec![0.0; labels]), kept: Vec::new() }
 }
 

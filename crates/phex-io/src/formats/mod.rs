@@ -10,7 +10,6 @@ pub(crate) mod label_table;
 pub(crate) mod matrix;
 pub(crate) mod obo;
 pub(crate) mod outline;
-pub(crate) mod svg;
 mod table;
 pub(crate) mod toml;
 pub(crate) mod toml_write;

@@ -1,7 +1,7 @@
 //! A number for each label, as the colour of its box.
 //!
-//! The scale runs from pale yellow over green to dark blue. Its luminance falls all the way, so
-//! that it reads the same in grey and with any colour vision, and the number stands in the box too.
+//! The scale runs from pale yellow over green to dark blue. Its luminance falls all the way, so that it reads
+//! the same in grey and with any colour vision. The number also stands in the box.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ use crate::markup::escape_markup;
 pub struct LabelValues<'v> {
     /// What the numbers are, for the legend: `F1`.
     pub name: &'v str,
-    /// In the order of the labels; NaN, or an end that comes too early, where there is none.
+    /// In the order of the labels; labels without a number are NaN, or missing at the end.
     pub values: &'v [f64],
-    /// The numbers at the two ends of the scale; beyond them the colour stays.
+    /// The numbers at the two ends of the scale; numbers beyond them get the colour of the end.
     pub range: (f64, f64),
 }
 

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-/// The text as content of an element or of a quoted attribute, in XML and in HTML alike.
+/// Escapes text as the content of an element or of a quoted attribute, in XML and in HTML.
 ///
-/// Characters that XML 1.0 forbids altogether, which a name may still hold, become `\u{fffd}`: one
-/// of them would make a whole picture unreadable. O(length).
+/// Characters that XML 1.0 forbids become `\u{fffd}`, because a single one makes a whole picture unreadable.
+/// O(length).
 ///
 /// ```
-/// assert_eq!(phex_io::escape_markup("cats & <dogs>"), "cats &amp; &lt;dogs&gt;");
+/// assert_eq!(phex_report::escape_markup("cats & <dogs>"), "cats &amp; &lt;dogs&gt;");
 /// ```
 pub fn escape_markup(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|character| replacement(character).is_some()) {

@@ -1,36 +1,37 @@
-//! Whether probabilities are honest: how often what got probability p was so.
+//! Reliability diagrams: how often labels that were given probability p are on.
 //!
-//! Above: the observed rate by the mean prediction of each bin, beside the diagonal, with the gap
-//! as a bar. Below: how many predictions each bin holds. No intervals are drawn: predictions of
-//! one row are not independent, and binomial ones would be too narrow.
+//! The upper panel shows the observed rate against the mean prediction of each bin, beside the diagonal, with
+//! the gap as a bar. The lower panel shows how many predictions each bin holds. No intervals are drawn:
+//! predictions of one row are not independent, so binomial intervals would be too narrow.
 
-use super::axis::Axis;
-use super::chart::{Chart, Panel, Series};
-use super::text::{count, number, share};
-use super::{Piece, figure};
+use phex::metrics::Reliability;
+
+use super::{Piece, captioned};
+use crate::chart::{Axis, Chart, PlotPanel, SeriesStyle};
+use crate::text::{count, number, share};
 
 /// One bin of predictions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bin {
+pub struct ReliabilityBin {
     /// Where the bin begins and ends.
-    pub(crate) range: (f64, f64),
-    /// The mean of its predictions; NaN where it is empty.
-    pub(crate) mean_predicted: f64,
-    /// The part of them that was so; NaN where it is empty.
-    pub(crate) observed: f64,
+    pub range: (f64, f64),
+    /// The mean of its predictions; NaN if it is empty.
+    pub mean_predicted: f64,
+    /// The share of them that are on; NaN if it is empty.
+    pub observed: f64,
     /// How many predictions it holds.
-    pub(crate) count: u64,
+    pub count: u64,
 }
 
 /// A reliability diagram.
 #[derive(Debug, Clone)]
-pub(crate) struct ReliabilityDiagram {
-    /// Whose predictions they are: `pHEX, u = 0.5`.
-    pub(crate) name: String,
+pub struct ReliabilityDiagram {
+    /// The name of the method: `pHEX, u = 0.5`.
+    pub name: String,
     /// The bins in order.
-    pub(crate) bins: Vec<Bin>,
-    /// The expected calibration error; NaN where it is not known.
-    pub(crate) expected_calibration_error: f64,
+    pub bins: Vec<ReliabilityBin>,
+    /// The expected calibration error; NaN if it is unknown.
+    pub expected_calibration_error: f64,
 }
 
 const WIDTH: f64 = 440.0;
@@ -42,6 +43,22 @@ const GAP: f64 = 42.0;
 const COUNTS: f64 = 84.0;
 
 impl ReliabilityDiagram {
+    /// The diagram of a measured reliability.
+    pub fn new(name: &str, reliability: &Reliability) -> ReliabilityDiagram {
+        let known = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        let bins = reliability.bins.iter().map(|bin| ReliabilityBin {
+            range: (bin.low, bin.high),
+            mean_predicted: known(bin.predicted),
+            observed: known(bin.observed),
+            count: bin.count,
+        });
+        ReliabilityDiagram {
+            name: name.to_owned(),
+            bins: bins.collect(),
+            expected_calibration_error: known(reliability.expected_error()),
+        }
+    }
+
     fn caption(&self) -> String {
         let total: u64 = self.bins.iter().map(|bin| bin.count).sum();
         if total == 0 {
@@ -62,7 +79,7 @@ impl ReliabilityDiagram {
         let mut chart = Chart::new(WIDTH, height, "Reliability diagram", &self.caption());
         let unit = || Axis::between(0.0, 1.0, 5);
         let (x, y) = (unit(), unit());
-        let panel = Panel { left: LEFT, top: TOP, width: SIDE, height: SIDE, x, y };
+        let panel = PlotPanel { left: LEFT, top: TOP, width: SIDE, height: SIDE, x, y };
         let points: Vec<(f64, f64)> =
             self.bins.iter().map(|bin| (bin.mean_predicted, bin.observed)).collect();
         let drawn = |point: &(f64, f64)| panel.at(*point).is_some();
@@ -78,14 +95,16 @@ impl ReliabilityDiagram {
                 chart.segment("gap", from, to);
             }
         }
-        chart.line(&panel, Series::Reference, &[(0.0, 0.0), (1.0, 1.0)], |_, _| String::new());
-        // Empty bins are no gaps in the line: there is nothing between their neighbours.
+        chart.line(&panel, SeriesStyle::Reference, &[(0.0, 0.0), (1.0, 1.0)], |_, _| String::new());
+        // Empty bins do not interrupt the line.
         let there: Vec<(f64, f64)> = points.into_iter().filter(|point| drawn(point)).collect();
-        chart.line(&panel, Series::First, &there, |x, y| {
+        chart.line(&panel, SeriesStyle::First, &there, |x, y| {
             format!("predicted {}, observed {}", share(x), share(y))
         });
-        let legend =
-            [(Series::First, String::from("bins")), (Series::Reference, String::from("honest"))];
+        let legend = [
+            (SeriesStyle::First, String::from("bins")),
+            (SeriesStyle::Reference, String::from("honest")),
+        ];
         chart.legend(LEFT + 90.0, LEFT + SIDE, TOP - 12.0, &legend);
         self.histogram(&mut chart);
         chart
@@ -103,7 +122,7 @@ impl ReliabilityDiagram {
         });
         let y = logarithmic.flatten().unwrap_or_else(|| Axis::between(0.0, largest, 3));
         let top = TOP + SIDE + GAP;
-        let panel = Panel { left: LEFT, top, width: SIDE, height: COUNTS, x, y };
+        let panel = PlotPanel { left: LEFT, top, width: SIDE, height: COUNTS, x, y };
         chart.axes(&panel, Some("predicted probability"), "predictions");
         for bin in self.bins.iter().filter(|bin| bin.count > 0) {
             let (from, to) = (panel.at_x(bin.range.0), panel.at_x(bin.range.1));
@@ -114,7 +133,7 @@ impl ReliabilityDiagram {
                     share(bin.range.1),
                     count(bin.count)
                 );
-                // A unit of air between bars, where they are wide enough for it.
+                // A gap between bars that are wide enough for it.
                 let air = if to - from > 4.0 { 1.0 } else { 0.0 };
                 let bottom = panel.bottom();
                 chart.rectangle("bar", (from + air, to - air), (top, bottom), &about);
@@ -125,7 +144,7 @@ impl ReliabilityDiagram {
 
 impl Piece for ReliabilityDiagram {
     fn html(&self) -> String {
-        figure(&self.chart().inline(), &self.caption()).replacen(
+        captioned(&self.chart().inline(), &self.caption()).replacen(
             "<figure",
             "<figure class=\"small\"",
             1,
@@ -135,9 +154,9 @@ impl Piece for ReliabilityDiagram {
 
 #[cfg(test)]
 mod tests {
-    use super::super::markup::elements;
     use super::super::samples;
     use super::*;
+    use crate::well_formed::elements;
 
     #[test]
     fn every_bin_has_a_point_and_a_bar() {
@@ -153,7 +172,8 @@ mod tests {
     fn empty_bins_give_no_data() {
         let mut diagram = samples::reliability();
         for bin in &mut diagram.bins {
-            *bin = Bin { mean_predicted: f64::NAN, observed: f64::NAN, count: 0, ..*bin };
+            *bin =
+                ReliabilityBin { mean_predicted: f64::NAN, observed: f64::NAN, count: 0, ..*bin };
         }
         let html = diagram.html();
         elements(&html);

@@ -1,44 +1,44 @@
-//! The table of labels, which its reader may sort.
+//! The table of labels, which the reader can sort.
 //!
-//! A few lines of script sort and filter the rows; without it the table stands as it is.
+//! A short script sorts and filters the rows. Without it the table stays as it is.
 
 use std::fmt::Write as _;
 
 use super::Piece;
 use super::tables::nothing;
-use super::text::{count, escape, share};
+use crate::text::{count, escape, share};
 
-/// More rows make a page slow.
+/// A page with more rows would be slow.
 const MOST_ROWS: usize = 3000;
 
-/// How one label fared.
+/// The results of one label.
 #[derive(Debug, Clone)]
-pub(crate) struct LabelRow {
+pub struct LabelRow {
     /// Its unique name.
-    pub(crate) name: String,
+    pub name: String,
     /// Its title for people.
-    pub(crate) title: Option<String>,
-    /// On how many rows it is on.
-    pub(crate) support: u64,
-    /// Average precision; like those below NaN where it is not defined.
-    pub(crate) average_precision: f64,
+    pub title: Option<String>,
+    /// How many rows have it on.
+    pub support: u64,
+    /// Average precision. Like the values below, it is NaN where it is not defined.
+    pub average_precision: f64,
     /// Precision.
-    pub(crate) precision: f64,
+    pub precision: f64,
     /// Recall.
-    pub(crate) recall: f64,
+    pub recall: f64,
     /// F1.
-    pub(crate) f1: f64,
+    pub f1: f64,
 }
 
-/// How each label fared.
+/// The results of all labels.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LabelTable {
+pub struct LabelTable {
     /// The rows in the order in which they are first shown.
-    pub(crate) rows: Vec<LabelRow>,
+    pub rows: Vec<LabelRow>,
 }
 
 impl LabelTable {
-    /// The rows that are shown: all, or those of most support in the order given.
+    /// The rows that are shown: all, or those with the most support, in the given order.
     fn shown(&self) -> Vec<&LabelRow> {
         if self.rows.len() <= MOST_ROWS {
             return self.rows.iter().collect();
@@ -112,9 +112,9 @@ impl Piece for LabelTable {
 
 #[cfg(test)]
 mod tests {
-    use super::super::markup::elements;
     use super::super::samples;
     use super::*;
+    use crate::well_formed::elements;
 
     #[test]
     fn names_are_escaped_and_undefined_numbers_left_out() {

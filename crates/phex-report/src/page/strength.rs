@@ -1,23 +1,24 @@
-//! Tuning: a metric by the strength u of the relations, beside hard relations.
+//! Tuning: a metric against the strength u of the relations, compared with hard relations.
 //!
-//! The axis of u is logarithmic where the grid is, and then has a place for u = 0.
+//! The axis of u is logarithmic if the strengths span a wide range; it then also has a position for u = 0.
 
-use super::axis::Axis;
-use super::chart::{Chart, Panel, Series};
-use super::text::number;
-use super::{Measured, Piece, figure};
+use phex::metrics::Spread;
 
-/// A metric by the strength of the relations.
+use super::{Piece, captioned};
+use crate::chart::{Axis, Chart, PlotPanel, SeriesStyle};
+use crate::text::{number, spread};
+
+/// A metric against the strength of the relations.
 #[derive(Debug, Clone)]
-pub(crate) struct StrengthCurve {
-    /// What the metric is.
-    pub(crate) metric: String,
-    /// Each strength tried, as the paper's u = w / 4, and what it gave.
-    pub(crate) points: Vec<(f64, Measured)>,
-    /// What hard relations gave.
-    pub(crate) hard: Option<Measured>,
+pub struct StrengthCurve {
+    /// The name of the metric.
+    pub metric: String,
+    /// Each strength that was tried, as the paper's u = w / 4, and its result.
+    pub points: Vec<(f64, Spread)>,
+    /// The result of hard relations.
+    pub hard: Option<Spread>,
     /// The strength that was chosen; infinity stands for hard.
-    pub(crate) chosen: Option<f64>,
+    pub chosen: Option<f64>,
 }
 
 const WIDTH: f64 = 700.0;
@@ -29,7 +30,7 @@ const BOTTOM: f64 = 312.0;
 
 impl StrengthCurve {
     /// The chart as an SVG file of its own.
-    pub(crate) fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         self.chart().standalone()
     }
 
@@ -37,7 +38,7 @@ impl StrengthCurve {
         self.chosen == Some(f64::INFINITY)
     }
 
-    fn chosen_point(&self) -> Option<(f64, Measured)> {
+    fn chosen_point(&self) -> Option<(f64, Spread)> {
         let near = |u: f64, chosen: f64| (u - chosen).abs() <= 1e-9 * chosen.abs();
         let chosen = self.chosen?;
         self.points.iter().copied().find(|(u, _)| near(*u, chosen))
@@ -48,11 +49,11 @@ impl StrengthCurve {
         if self.hard_is_chosen() {
             parts.push(String::from("Chosen: hard relations."));
         } else if let Some(u) = self.chosen {
-            let value = self.chosen_point().map(|(_, value)| format!(", {value}"));
+            let value = self.chosen_point().map(|(_, value)| format!(", {}", spread(&value)));
             parts.push(format!("Chosen: u = {u}{}.", value.unwrap_or_default()));
         }
         if let Some(hard) = self.hard {
-            parts.push(format!("Hard relations: {hard}."));
+            parts.push(format!("Hard relations: {}.", spread(&hard)));
         }
         if self.has_deviations() {
             parts.push(String::from("Bars: one standard deviation."));
@@ -70,7 +71,7 @@ impl StrengthCurve {
         let mut points = self.points.clone();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let strengths: Vec<f64> = points.iter().map(|(u, _)| *u).collect();
-        let ends = |value: &Measured| {
+        let ends = |value: &Spread| {
             let deviation = value.deviation.unwrap_or(0.0);
             [value.mean - deviation, value.mean + deviation, value.mean]
         };
@@ -84,7 +85,7 @@ impl StrengthCurve {
         };
         let name = if x.is_logarithmic() { "strength u (logarithmic)" } else { "strength u" };
         let (width, height) = (RIGHT - LEFT, BOTTOM - TOP);
-        let panel = Panel { left: LEFT, top: TOP, width, height, x, y };
+        let panel = PlotPanel { left: LEFT, top: TOP, width, height, x, y };
         if let Some((low, high)) = self.hard.as_ref().map(ends).and_then(|[low, high, _]| {
             panel.at_y(low).zip(panel.at_y(high)).filter(|(low, high)| low > high)
         }) {
@@ -95,13 +96,13 @@ impl StrengthCurve {
         chart
     }
 
-    fn draw(&self, chart: &mut Chart, panel: &Panel, points: &[(f64, Measured)]) {
+    fn draw(&self, chart: &mut Chart, panel: &PlotPanel, points: &[(f64, Spread)]) {
         let soft = if self.has_deviations() { "soft, ± deviation" } else { "soft" };
-        let mut legend = vec![(Series::First, String::from(soft))];
+        let mut legend = vec![(SeriesStyle::First, String::from(soft))];
         if let Some((hard, y)) = self.hard.and_then(|hard| Some((hard, panel.at_y(hard.mean)?))) {
             chart.segment("line ref", (panel.left, y), (panel.right(), y));
             let chosen = if self.hard_is_chosen() { ", chosen" } else { "" };
-            legend.push((Series::Reference, format!("hard {}{chosen}", number(hard.mean))));
+            legend.push((SeriesStyle::Reference, format!("hard {}{chosen}", number(hard.mean))));
         }
         for (u, value) in points {
             if let Some(deviation) = value.deviation.filter(|deviation| *deviation > 0.0) {
@@ -110,14 +111,14 @@ impl StrengthCurve {
         }
         let line: Vec<(f64, f64)> = points.iter().map(|(u, value)| (*u, value.mean)).collect();
         let about = |u: f64, mean: f64| format!("u = {u}: {}", number(mean));
-        chart.line(panel, Series::First, &line, about);
+        chart.line(panel, SeriesStyle::First, &line, about);
         if let Some((u, value)) = self.chosen_point() {
             if let Some(x) = panel.at_x(u) {
                 chart.segment("mark", (x, panel.top), (x, panel.bottom()));
             }
             let about = format!("chosen u = {u}");
-            chart.point(panel, Series::Chosen, (u, value.mean), &about);
-            legend.push((Series::Chosen, about));
+            chart.point(panel, SeriesStyle::Chosen, (u, value.mean), &about);
+            legend.push((SeriesStyle::Chosen, about));
         }
         let named = LEFT + 8.0 * self.metric.chars().count() as f64;
         chart.legend(named, RIGHT, TOP - 12.0, &legend);
@@ -126,15 +127,15 @@ impl StrengthCurve {
 
 impl Piece for StrengthCurve {
     fn html(&self) -> String {
-        figure(&self.chart().inline(), &self.description())
+        captioned(&self.chart().inline(), &self.description())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::markup::elements;
     use super::super::samples;
     use super::*;
+    use crate::well_formed::elements;
 
     #[test]
     fn the_curve_stands_alone_too() {

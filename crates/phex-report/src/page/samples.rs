@@ -1,6 +1,7 @@
 //! Made-up numbers as runs give them, for tests and for eyes.
 
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
+use phex::metrics::Spread;
 
 use super::*;
 
@@ -10,10 +11,10 @@ fn noise(at: usize) -> f64 {
     0.6 * (at * 2.399).sin() + 0.4 * (at * 5.131 + 1.0).sin()
 }
 
-pub(super) fn curves() -> Curves {
+pub(super) fn curves() -> TrainingCurves {
     let epoch = |at: usize| {
         let t = at as f64;
-        Epoch {
+        EpochPoint {
             training_loss: 0.11 + 0.58 * (-t / 6.0).exp() + 0.006 * noise(at),
             validation_loss: 0.16 + 0.5 * (-t / 5.0).exp() + 0.0017 * t + 0.008 * noise(at + 50),
             metric: match at {
@@ -23,8 +24,8 @@ pub(super) fn curves() -> Curves {
             learning_rate: 1e-3 * 0.5 * (1.0 + (std::f64::consts::PI * t / 30.0).cos()) + 1e-6,
         }
     };
-    let stage = |name: &str, first_epoch| Stage { name: name.to_owned(), first_epoch };
-    Curves {
+    let stage = |name: &str, first_epoch| StageStart { name: name.to_owned(), first_epoch };
+    TrainingCurves {
         epochs: (0..30).map(epoch).collect(),
         metric: String::from("mean average precision"),
         stages: vec![
@@ -43,8 +44,13 @@ pub(super) fn reliability() -> ReliabilityDiagram {
         let mean_predicted = range.0 + 0.05 + 0.01 * noise(at);
         let observed = mean_predicted - 0.32 * mean_predicted * (1.0 - mean_predicted) * 1.4;
         match at {
-            6 => Bin { range, mean_predicted: f64::NAN, observed: f64::NAN, count: 0 },
-            _ => Bin { range, mean_predicted, observed, count: 48_210 / (1 + at as u64).pow(3) },
+            6 => ReliabilityBin { range, mean_predicted: f64::NAN, observed: f64::NAN, count: 0 },
+            _ => ReliabilityBin {
+                range,
+                mean_predicted,
+                observed,
+                count: 48_210 / (1 + at as u64).pow(3),
+            },
         }
     };
     ReliabilityDiagram {
@@ -56,7 +62,14 @@ pub(super) fn reliability() -> ReliabilityDiagram {
 
 pub(super) fn strength() -> StrengthCurve {
     let value = |u: f64, mean: f64| {
-        (u, Measured { mean, deviation: Some(0.004 + 0.003 * noise((u * 100.0) as usize).abs()) })
+        (
+            u,
+            Spread {
+                mean,
+                count: 3,
+                deviation: Some(0.004 + 0.003 * noise((u * 100.0) as usize).abs()),
+            },
+        )
     };
     StrengthCurve {
         metric: String::from("mean average precision"),
@@ -70,7 +83,7 @@ pub(super) fn strength() -> StrengthCurve {
             value(2.0, 0.729),
             value(5.0, 0.7225),
         ],
-        hard: Some(Measured { mean: 0.721, deviation: Some(0.005) }),
+        hard: Some(Spread { mean: 0.721, deviation: Some(0.005), count: 3 }),
         chosen: Some(0.5),
     }
 }
@@ -126,13 +139,13 @@ pub(super) fn labels() -> LabelTable {
     LabelTable { rows }
 }
 
-pub(super) fn comparison() -> Comparison {
+pub(super) fn comparison() -> MethodTable {
     let column =
         |name: &str, higher_is_better| MetricColumn { name: name.into(), higher_is_better };
-    let value = |mean, deviation| Measured { mean, deviation: Some(deviation) };
-    let alone = |mean| Measured { mean, deviation: None };
-    let method = |name: &str, values: Vec<Measured>| (name.to_owned(), values);
-    Comparison {
+    let value = |mean, deviation| Spread { mean, deviation: Some(deviation), count: 3 };
+    let alone = Spread::single;
+    let method = |name: &str, values: Vec<Spread>| (name.to_owned(), values);
+    MethodTable {
         metrics: vec![
             column("mean average precision", true),
             column("micro F1", true),
@@ -147,13 +160,13 @@ pub(super) fn comparison() -> Comparison {
     }
 }
 
-pub(super) fn report() -> Report {
-    let metric = |name: &str, mean, deviation, meaning: &str| Metric {
+pub(super) fn report() -> Page {
+    let metric = |name: &str, mean, deviation, meaning: &str| MetricValue {
         name: name.to_owned(),
-        value: Measured { mean, deviation },
+        value: Spread { mean, deviation, count: 3 },
         meaning: meaning.to_owned(),
     };
-    let summary = Summary {
+    let summary = MetricTable {
         metrics: vec![
             metric(
                 "mean average precision",
@@ -181,7 +194,7 @@ pub(super) fn report() -> Report {
         ],
     };
     let entry = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let settings = Settings {
+    let settings = SettingsTable {
         entries: vec![
             entry("graph", "animals.toml (15 labels)"),
             entry("engine", "family, exact"),
@@ -197,7 +210,7 @@ pub(super) fn report() -> Report {
     let metric = || String::from("F1");
     let picture = GraphPicture { graph: &graph, metric: metric(), values: &values };
     let outline = GraphPicture { graph: &outlined, metric: metric(), values: &many };
-    Report {
+    Page {
         title: String::from("Animals with attributes"),
         subtitle: String::from("phex train · 4 096 rows, 15 labels · 2 min 14 s on 8 threads"),
         sections: vec![
@@ -212,13 +225,13 @@ pub(super) fn report() -> Report {
             Section::new("Strength").with(&strength()),
             Section::new("Calibration").with(&reliability()),
             Section::new("Labels").with(&picture).with(&labels()).with(&outline),
-            Section::new("Settings").with(&settings),
+            Section::new("SettingsTable").with(&settings),
         ],
     }
 }
 
 /// What hardly any run gives.
-pub(super) fn edges() -> Report {
+pub(super) fn edges() -> Page {
     let mut one = curves();
     one.epochs.truncate(1);
     one.best = Some(1);
@@ -226,7 +239,7 @@ pub(super) fn edges() -> Report {
     none.epochs.clear();
     none.stages.clear();
     let mut long = curves();
-    let wave = |at: usize| Epoch {
+    let wave = |at: usize| EpochPoint {
         training_loss: 900.0 * (-(at as f64) / 60.0).exp() + 0.02,
         learning_rate: f64::NAN,
         metric: if at % 97 == 5 { 0.5 + 0.001 * at as f64 } else { f64::NAN },
@@ -240,7 +253,7 @@ pub(super) fn edges() -> Report {
     linear.hard = None;
     let empty = StrengthCurve { points: Vec::new(), ..linear.clone() };
     let unknown = ReliabilityDiagram { bins: Vec::new(), ..reliability() };
-    Report {
+    Page {
         title: String::from("Edges"),
         subtitle: String::new(),
         sections: vec![
@@ -249,7 +262,7 @@ pub(super) fn edges() -> Report {
             Section::new("Many epochs, few metrics").with(&long),
             Section::new("Linear strengths").with(&linear).with(&empty),
             Section::new("No bins").with(&unknown),
-            Section::new("No tables").with(&Summary::default()).with(&LabelTable::default()),
+            Section::new("No tables").with(&MetricTable::default()).with(&LabelTable::default()),
         ],
     }
 }

@@ -1,77 +1,63 @@
-//! Reports: one HTML file that needs nothing else.
+//! Pages: one HTML file that needs nothing else.
 //!
-//! `phex train`, `phex eval` and `phex tune` fill plain structs, each a [`Piece`] of a page: the
-//! tables of [`tables`] and [`labels`], [`Curves`], [`ReliabilityDiagram`], [`StrengthCurve`],
-//! [`GraphPicture`]. A [`Report`] of sections of pieces becomes one page: style, pictures and the
-//! few lines of script that sort a table are inside it, and a policy in it forbids the network. All
-//! names are escaped; numbers that are not there are dashes, pictures without numbers say "no data".
-//!
-//! Charts are drawn by hand ([`chart`]) and not by a library: dashes, markers, dark pages and
-//! titles for screen readers are a few classes here, and text is not measured against the fonts of
-//! the machine that writes the page.
+//! A [`Page`] consists of sections, a section of pieces: tables ([`MetricTable`], [`MethodTable`], [`LabelTable`],
+//! [`SettingsTable`]), charts ([`TrainingCurves`], [`ReliabilityDiagram`], [`StrengthCurve`]) and [`GraphPicture`].
+//! Style, pictures and the short script that sorts a table are part of the page, and its content security
+//! policy forbids the network.
 
-mod axis;
-mod chart;
 mod curves;
+mod evaluation;
 mod graph;
 mod labels;
-#[cfg(test)]
-mod markup;
-mod panels;
 mod reliability;
 #[cfg(test)]
 mod samples;
 mod strength;
 mod tables;
-mod text;
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
 
-use anyhow::Context as _;
-use phex_io::Output;
+pub use curves::{EpochPoint, StageStart, TrainingCurves};
+pub use evaluation::{TrainingContent, evaluation_page, f1_by_label, main_metrics, training_page};
+pub use graph::GraphPicture;
+pub use labels::{LabelRow, LabelTable};
+pub use reliability::{ReliabilityBin, ReliabilityDiagram};
+pub use strength::StrengthCurve;
+pub use tables::{MethodTable, MetricColumn, MetricTable, MetricValue, SettingsTable, Warnings};
 
-pub(crate) use curves::{Curves, Epoch, Stage};
-pub(crate) use graph::GraphPicture;
-pub(crate) use labels::{LabelRow, LabelTable};
-pub(crate) use panels::figure_svg;
-pub(crate) use reliability::{Bin, ReliabilityDiagram};
-pub(crate) use strength::StrengthCurve;
-pub(crate) use tables::{Comparison, Measured, Metric, MetricColumn, Settings, Summary, Warnings};
-
-use text::escape;
+use crate::chart;
+use crate::text::escape;
 
 const PAGE_STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("sort.js");
 
 /// A piece of a page.
-pub(crate) trait Piece {
-    /// The piece as HTML that is well-formed XML too.
+pub trait Piece {
+    /// The piece as HTML that is also well-formed XML.
     fn html(&self) -> String;
 }
 
-/// A part of a page with a heading.
+/// A section of a page, with a heading.
 #[derive(Debug, Clone)]
-pub(crate) struct Section {
+pub struct Section {
     title: String,
     body: String,
 }
 
 impl Section {
     /// An empty section.
-    pub(crate) fn new(title: &str) -> Section {
+    pub fn new(title: &str) -> Section {
         Section { title: title.to_owned(), body: String::new() }
     }
 
     /// Adds a paragraph.
-    pub(crate) fn text(mut self, text: &str) -> Section {
+    pub fn text(mut self, text: &str) -> Section {
         let _ = writeln!(self.body, "<p>{}</p>", escape(text));
         self
     }
 
     /// Adds a piece.
-    pub(crate) fn with(mut self, piece: &impl Piece) -> Section {
+    pub fn with(mut self, piece: &impl Piece) -> Section {
         self.body.push_str(&piece.html());
         self
     }
@@ -79,18 +65,18 @@ impl Section {
 
 /// A page.
 #[derive(Debug, Clone)]
-pub(crate) struct Report {
-    /// The heading, and the name of the page.
-    pub(crate) title: String,
-    /// What stands below it: data, date, machine.
-    pub(crate) subtitle: String,
+pub struct Page {
+    /// The heading and title of the page.
+    pub title: String,
+    /// The line below the heading: data, date, machine.
+    pub subtitle: String,
     /// The sections in order.
-    pub(crate) sections: Vec<Section>,
+    pub sections: Vec<Section>,
 }
 
-impl Report {
+impl Page {
     /// The page as one HTML text.
-    pub(crate) fn html(&self) -> String {
+    pub fn html(&self) -> String {
         let (title, subtitle) = (escape(&self.title), escape(&self.subtitle));
         let chart_style = chart::STYLE;
         let mut out = format!(
@@ -136,31 +122,10 @@ impl Report {
         );
         out
     }
-
-    /// Writes the page, all at once.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
-        write_whole(path, &self.html())
-    }
 }
 
-/// Writes a text to a file that appears once it is complete.
-///
-/// # Errors
-/// When the file cannot be written.
-pub(crate) fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
-    let write = || {
-        let mut out = Output::create(path)?;
-        out.write_all(text.as_bytes())?;
-        out.finish()
-    };
-    write().with_context(|| format!("{}: cannot be written", path.display()))
-}
-
-/// A picture with its caption, which scrolls by itself where the page is narrow.
-fn figure(picture: &str, caption: &str) -> String {
+/// A picture with its caption; on a narrow page the picture scrolls by itself.
+fn captioned(picture: &str, caption: &str) -> String {
     let caption = escape(caption);
     format!(
         "<figure><div class=\"wide\">{picture}</div><figcaption>{caption}</figcaption></figure>\n"
@@ -169,8 +134,8 @@ fn figure(picture: &str, caption: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::markup::elements;
     use super::*;
+    use crate::well_formed::elements;
 
     #[test]
     fn a_page_is_well_formed_and_holds_all_it_needs() {
@@ -192,30 +157,20 @@ mod tests {
         let evil = "</title><script>alert(1)</script>";
         let section = Section::new(evil).text(evil);
         let (title, subtitle) = (evil.to_owned(), evil.to_owned());
-        let html = Report { title, subtitle, sections: vec![section; 3] }.html();
+        let html = Page { title, subtitle, sections: vec![section; 3] }.html();
         assert_eq!(elements(&html).iter().filter(|name| *name == "script").count(), 1);
         assert!(!html.contains("<script>alert"));
     }
 
     #[test]
-    fn pages_are_written_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("report.html");
-        let report = samples::report();
-        report.write(&path).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), report.html());
-        let nowhere = folder.path().join("missing").join("report.html");
-        let error = report.write(&nowhere).unwrap_err().to_string();
-        assert!(error.contains("report.html: cannot be written"), "{error}");
-    }
-
-    #[test]
-    #[ignore = "writes pages to look at into the folder that PHEX_LOOK names"]
+    #[ignore = "writes pages for people to look at into the folder named by PHEX_LOOK"]
     fn look() {
         let folder = std::env::var("PHEX_LOOK").expect("PHEX_LOOK names a folder");
-        let folder = Path::new(&folder);
-        samples::report().write(&folder.join("report.html")).unwrap();
-        samples::edges().write(&folder.join("edges.html")).unwrap();
-        write_whole(&folder.join("strength.svg"), &samples::strength().svg()).unwrap();
+        let write = |name: &str, text: String| {
+            std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();
+        };
+        write("report.html", samples::report().html());
+        write("edges.html", samples::edges().html());
+        write("strength.svg", samples::strength().svg());
     }
 }

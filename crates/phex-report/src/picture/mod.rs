@@ -1,24 +1,26 @@
-//! A picture of a graph that a person can read for up to a few hundred labels.
+//! Pictures of label graphs as SVG, readable up to a few hundred labels.
 //!
-//! Labels stand left to right from general to special. Grey lines are the hierarchy, blue ones
-//! further parents. A red bracket joins siblings that exclude each other, a red arc two labels
-//! elsewhere; larger groups across families get a numbered badge. Labels of one one-of group share
-//! a colour. A struck-out label can never be on. Soft relations are dashed; pointing at anything
-//! shows what it is. Where each label has a number, as its F1, that colours its box.
+//! Labels stand from left to right, from general to special ([`GraphLayout`]). Grey lines are the hierarchy;
+//! blue lines lead to further parents. A red bracket joins siblings that exclude each other. A red arc joins
+//! two such labels of different families, and larger groups across families get a numbered badge. Labels of
+//! one one-of group share a colour. A struck-out label can never be on. Soft relations are dashed. Pointing
+//! at anything shows what it is. If each label has a number, such as its F1, the number colours its box.
 //!
-//! The style is that of the picture alone, so that several may stand in one HTML page; it has no
-//! variables, which converters of SVG do not know.
+//! All style rules are scoped to the picture, so that one HTML page can hold several. They use no CSS
+//! variables, because SVG converters do not support them.
 
+mod boxes;
 mod layout;
 mod values;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::path::Path;
 
-use phex::graph::closure::{ExclusiveSet, Logic, SetSource};
 use phex::graph::{FindingKind, LabelId, RelationGraph, Strength};
 
-use layout::{Layout, captions};
+use boxes::{LabelBox, LabelBoxes, captions};
+pub use layout::{ExclusionMark, GraphLayout, MarkForm, exclusion_marks};
 pub use values::LabelValues;
 
 use crate::markup::escape_markup as escape;
@@ -26,20 +28,20 @@ use crate::markup::escape_markup as escape;
 const STYLE: &str = include_str!("style.css");
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 58.0;
-/// Height of the scale of values, below the legend.
+/// The height of the scale of values, below the legend.
 const SCALE: f64 = 22.0;
-/// More arcs than this hide the picture behind them.
+/// More arcs than this would hide the picture.
 const MOST_ARCS: usize = 150;
 /// How many one-of groups have a colour of their own in the style.
 const ONE_OF_COLOURS: usize = 6;
 
-/// The picture of a graph as SVG text, its boxes coloured by a number for each label where given.
+/// Draws a graph as SVG text. Values, if given, colour the boxes of the labels.
 ///
-/// It is readable up to a few hundred labels. O(n + e) besides the checks of the graph.
+/// O(n + e) besides the checks of the graph.
 ///
 /// ```
 /// use phex::graph::GraphBuilder;
-/// use phex_io::{LabelValues, graph_picture};
+/// use phex_report::{LabelValues, graph_picture};
 ///
 /// let mut builder = GraphBuilder::new();
 /// builder.hierarchy("animal", "dog", None);
@@ -60,23 +62,42 @@ pub fn graph_picture(graph: &RelationGraph, values: Option<&LabelValues<'_>>) ->
         })
         .collect();
     let head = if values.is_some() { HEAD + SCALE } else { HEAD };
-    let layout = Layout::new(graph, &texts, MARGIN, head);
-    let out = String::new();
-    let mut picture =
-        Picture { graph, values, captions, texts, layout, out, omitted: 0, badges: 0, dead: false };
+    let layout = GraphLayout::new(graph);
+    let boxes = LabelBoxes::new(&layout, &texts, MARGIN, head);
+    let mut picture = SvgPicture {
+        graph,
+        values,
+        captions,
+        texts,
+        layout,
+        boxes,
+        out: String::new(),
+        omitted: 0,
+        badges: 0,
+        dead: false,
+    };
     picture.hierarchy();
     picture.exclusions();
     picture.labels();
     picture.finish()
 }
 
-struct Picture<'g> {
+/// Whether a graph is to be written as a picture: by the name of the form, `svg`, else by the ending of the file.
+pub fn wants_picture(form: Option<&str>, path: &Path) -> bool {
+    match form {
+        Some(form) => form == "svg",
+        None => path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg")),
+    }
+}
+
+struct SvgPicture<'g> {
     graph: &'g RelationGraph,
     values: Option<&'g LabelValues<'g>>,
     captions: Vec<String>,
     /// Captions with their values.
     texts: Vec<String>,
-    layout: Layout,
+    layout: GraphLayout,
+    boxes: LabelBoxes,
     out: String,
     /// Exclusions that are not drawn.
     omitted: u64,
@@ -86,15 +107,15 @@ struct Picture<'g> {
     dead: bool,
 }
 
-impl Picture<'_> {
+impl SvgPicture<'_> {
     fn caption(&self, id: LabelId) -> &str {
         &self.captions[id.index()]
     }
 
     fn hierarchy(&mut self) {
         for edge in self.graph.hierarchy() {
-            let (from, to) = (self.layout.area(edge.parent), self.layout.area(edge.child));
-            let main = self.layout.hangs_below[edge.child.index()] == Some(edge.parent);
+            let (from, to) = (self.boxes.of(edge.parent), self.boxes.of(edge.child));
+            let main = self.layout.parents[edge.child.index()] == Some(edge.parent);
             let class = if main { "is" } else { "is further" };
             let bend = ((to.x - from.right()) / 2.0).max(18.0);
             let (x1, y1, x2, y2) = (from.right(), from.middle(), to.x, to.middle());
@@ -114,51 +135,39 @@ impl Picture<'_> {
     }
 
     fn exclusions(&mut self) {
-        let logic = Logic::all(self.graph);
         let mut arcs = 0;
-        let mut brackets: Vec<usize> = vec![0; self.graph.len()];
-        for set in logic.sets() {
-            let strength = match set.source {
-                SetSource::OneOf(_) => continue,
-                SetSource::Exclusion(at) => self.graph.exclusions()[at].strength,
-                SetSource::Rule => {
-                    self.graph.rule().map_or(Strength::Hard, |declared| declared.strength)
+        for mark in exclusion_marks(self.graph, &self.layout) {
+            let about = self.describe(&mark);
+            let ExclusionMark { labels, strength, form } = mark;
+            match form {
+                MarkForm::Bracket { lane } => self.bracket(&labels, lane, strength, &about),
+                MarkForm::Arc if arcs < MOST_ARCS => {
+                    arcs += 1;
+                    self.arc(labels[0], labels[1], strength, &about);
                 }
-            };
-            let parent = self.layout.hangs_below[set.labels[0].index()];
-            let family = set.labels.iter().all(|id| self.layout.hangs_below[id.index()] == parent);
-            let about = self.describe(set, strength);
-            if family && (parent.is_some() || set.labels.len() > 2) {
-                let lane = parent.map_or(0, |parent| {
-                    brackets[parent.index()] += 1;
-                    brackets[parent.index()] - 1
-                });
-                self.bracket(&set.labels, lane, strength, &about);
-            } else if set.labels.len() == 2 && arcs < MOST_ARCS {
-                arcs += 1;
-                self.arc(set.labels[0], set.labels[1], strength, &about);
-            } else if set.labels.len() > 2 {
-                self.badges += 1;
-                self.badge(&set.labels, self.badges, &about);
-            } else {
-                self.omitted += 1;
+                MarkForm::Arc => self.omitted += 1,
+                MarkForm::Badge { number } => {
+                    self.badges = number;
+                    self.badge(&labels, number, &about);
+                }
             }
         }
     }
 
-    fn describe(&self, set: &ExclusiveSet, strength: Strength) -> String {
-        let names: Vec<String> =
-            set.labels.iter().take(12).map(|&id| self.caption(id).to_owned()).collect();
-        let more = if set.labels.len() > 12 { ", …" } else { "" };
-        format!("{}{more} exclude each other{}", names.join(", "), strength_note(strength))
+    fn describe(&self, mark: &ExclusionMark) -> String {
+        let ids = mark.labels.iter().take(12);
+        let names: Vec<&str> = ids.map(|&id| self.caption(id)).collect();
+        let more = if mark.labels.len() > 12 { ", …" } else { "" };
+        let strength = strength_note(mark.strength);
+        format!("{}{more} exclude each other{strength}", names.join(", "))
     }
 
     /// A bracket left of siblings that exclude each other.
     fn bracket(&mut self, labels: &[LabelId], lane: usize, strength: Strength, about: &str) {
-        let areas: Vec<_> = labels.iter().map(|&id| self.layout.area(id)).collect();
+        let areas: Vec<_> = labels.iter().map(|&id| self.boxes.of(id)).collect();
         let x = areas[0].x - 7.0 - 4.0 * (lane % 4) as f64;
-        let top = areas.iter().map(layout::Area::middle).fold(f64::INFINITY, f64::min);
-        let bottom = areas.iter().map(layout::Area::middle).fold(0.0, f64::max);
+        let top = areas.iter().map(LabelBox::middle).fold(f64::INFINITY, f64::min);
+        let bottom = areas.iter().map(LabelBox::middle).fold(0.0, f64::max);
         let mut path = format!("M{x:.1} {top:.1}V{bottom:.1}");
         for area in areas {
             let _ = write!(path, "M{x:.1} {:.1}h4", area.middle());
@@ -168,7 +177,7 @@ impl Picture<'_> {
 
     /// An arc from the right side of one label to the other's.
     fn arc(&mut self, a: LabelId, b: LabelId, strength: Strength, about: &str) {
-        let (from, to) = (self.layout.area(a), self.layout.area(b));
+        let (from, to) = (self.boxes.of(a), self.boxes.of(b));
         let (y1, y2) = (from.middle() + 4.0, to.middle() - 4.0);
         let bulge = 26.0 + (y2 - y1).abs().sqrt() * 2.2;
         let (x1, x2) = (from.right(), to.right());
@@ -180,7 +189,7 @@ impl Picture<'_> {
     /// A numbered badge at each label of a group across families.
     fn badge(&mut self, labels: &[LabelId], number: usize, about: &str) {
         for &id in labels {
-            let area = self.layout.area(id);
+            let area = self.boxes.of(id);
             let (x, y) = (area.right() + 9.0, area.middle());
             let _ = writeln!(
                 self.out,
@@ -204,7 +213,7 @@ impl Picture<'_> {
             group.labels.iter().for_each(|id| group_of[id.index()] = Some(at));
         }
         for id in self.graph.ids() {
-            let (area, label) = (self.layout.area(id), self.graph.label(id));
+            let (area, label) = (self.boxes.of(id), self.graph.label(id));
             let is_dead = dead.contains(label.name.as_str());
             self.dead |= is_dead;
             let one_of = match group_of[id.index()] {
@@ -259,8 +268,8 @@ impl Picture<'_> {
     fn finish(self) -> String {
         let graph = self.graph;
         let (legend, legend_end) = self.legend();
-        let width = (self.layout.width + MARGIN + 70.0).max(640.0).max(legend_end);
-        let height = self.layout.height + MARGIN;
+        let width = (self.boxes.right + MARGIN + 70.0).max(640.0).max(legend_end);
+        let height = self.boxes.bottom + MARGIN;
         let summary = format!(
             "labels: {}, hierarchy edges: {}, exclusions: {}, one-of groups: {}{}",
             graph.len(),

@@ -1,34 +1,34 @@
 //! The label graph with a number for each label.
 //!
-//! Up to a few hundred labels it is the picture of `phex graph show --svg` with coloured boxes;
-//! larger graphs are an outline of their upper levels that folds, with bars. O(n).
+//! Graphs of up to a few hundred labels are drawn as a picture with coloured boxes. Larger graphs become an
+//! outline of their upper levels that can be folded, with bars. O(n).
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use phex::graph::{LabelId, RelationGraph};
-use phex_io::{LabelValues, graph_picture};
 
-use super::text::{count, escape, share};
-use super::{Piece, figure};
+use super::{Piece, captioned};
+use crate::picture::{LabelValues, graph_picture};
+use crate::text::{count, escape, share};
 
-/// More labels than this are an outline.
+/// Graphs of more labels become an outline.
 const MOST_DRAWN: usize = 250;
-/// No page needs more lines than this, and no browser more levels.
+/// The most lines and levels of an outline: more are of no use to a reader, and too much for a browser.
 const MOST_LISTED: usize = 4000;
 const MOST_LEVELS: usize = 40;
-/// Levels that are open at first, in an outline of at most so many labels a level.
+/// The first level is open at first if it has at most this many labels.
 const OPEN: usize = 60;
 
 /// A graph with a number for each label.
 #[derive(Debug, Clone)]
-pub(crate) struct GraphPicture<'g> {
+pub struct GraphPicture<'g> {
     /// The graph.
-    pub(crate) graph: &'g RelationGraph,
-    /// What the numbers are: `F1`.
-    pub(crate) metric: String,
-    /// In the order of the labels; NaN where there is none.
-    pub(crate) values: &'g [f64],
+    pub graph: &'g RelationGraph,
+    /// The name of the numbers: `F1`.
+    pub metric: String,
+    /// In the order of the labels; NaN for labels without a number.
+    pub values: &'g [f64],
 }
 
 impl GraphPicture<'_> {
@@ -36,8 +36,8 @@ impl GraphPicture<'_> {
         self.values.get(id.index()).copied().unwrap_or(f64::NAN)
     }
 
-    /// The ends of the scale. Shares end at 1 and begin at the tenth below the smallest, so that
-    /// colours tell good labels apart too.
+    /// The ends of the scale. Shares end at 1 and begin at the tenth below the smallest, so that colours also
+    /// tell good labels apart.
     fn range(&self) -> (f64, f64) {
         let finite = || self.values.iter().copied().filter(|value| value.is_finite());
         let low = finite().fold(f64::INFINITY, f64::min);
@@ -55,10 +55,10 @@ impl GraphPicture<'_> {
         let values = LabelValues { name: &self.metric, values: self.values, range: self.range() };
         let svg = graph_picture(self.graph, Some(&values));
         let caption = format!("{} of each label; labels without a number are grey.", self.metric);
-        figure(&svg, &caption).replacen("<figure", "<figure class=\"graph\"", 1)
+        captioned(&svg, &caption).replacen("<figure", "<figure class=\"graph\"", 1)
     }
 
-    /// The labels that are listed, by level: whole levels while there is room.
+    /// Which labels are listed: whole levels, from the roots on, while there is room.
     fn listed(&self) -> Vec<bool> {
         let mut listed = vec![false; self.graph.len()];
         let mut queue: VecDeque<(LabelId, usize)> =
@@ -77,7 +77,7 @@ impl GraphPicture<'_> {
         listed
     }
 
-    /// The labels of which this is the first parent: each label stands once.
+    /// The labels of which this is the first parent, so that each label is listed once.
     fn below(&self, id: LabelId) -> impl Iterator<Item = LabelId> {
         let topology = self.graph.topology();
         let children = topology.children(id).iter().copied();
@@ -101,7 +101,7 @@ impl GraphPicture<'_> {
     }
 
     fn outline(&self) -> String {
-        enum Step {
+        enum OutlineStep {
             Enter(LabelId, usize),
             Leave(&'static str),
         }
@@ -109,14 +109,15 @@ impl GraphPicture<'_> {
         let shown = listed.iter().filter(|listed| **listed).count();
         let roots: Vec<LabelId> = self.graph.roots().filter(|id| listed[id.index()]).collect();
         let mut out = String::from("<div class=\"outline\">\n<ul>\n");
-        let mut stack: Vec<Step> = roots.iter().rev().map(|&root| Step::Enter(root, 0)).collect();
+        let mut stack: Vec<OutlineStep> =
+            roots.iter().rev().map(|&root| OutlineStep::Enter(root, 0)).collect();
         while let Some(step) = stack.pop() {
             let (id, level) = match step {
-                Step::Leave(end) => {
+                OutlineStep::Leave(end) => {
                     out.push_str(end);
                     continue;
                 }
-                Step::Enter(id, level) => (id, level),
+                OutlineStep::Enter(id, level) => (id, level),
             };
             let children: Vec<LabelId> =
                 self.below(id).filter(|child| listed[child.index()]).collect();
@@ -127,8 +128,10 @@ impl GraphPicture<'_> {
             let open = level == 0 && roots.len() * children.len() <= OPEN;
             let open = if open { " open=\"open\"" } else { "" };
             let _ = writeln!(out, "<li><details{open}><summary>{}</summary>\n<ul>", self.line(id));
-            stack.push(Step::Leave("</ul>\n</details></li>\n"));
-            stack.extend(children.into_iter().rev().map(|child| Step::Enter(child, level + 1)));
+            stack.push(OutlineStep::Leave("</ul>\n</details></li>\n"));
+            stack.extend(
+                children.into_iter().rev().map(|child| OutlineStep::Enter(child, level + 1)),
+            );
         }
         out.push_str("</ul>\n</div>");
         let hidden = self.graph.len() - shown;
@@ -140,14 +143,14 @@ impl GraphPicture<'_> {
             "{} of each label, below its first parent. Lines with a triangle unfold.{rest}",
             self.metric
         );
-        figure(&out, &caption)
+        captioned(&out, &caption)
     }
 }
 
 impl Piece for GraphPicture<'_> {
     fn html(&self) -> String {
         if self.graph.is_empty() {
-            return figure("<p class=\"nothing\">no data</p>", "The graph has no labels.");
+            return captioned("<p class=\"nothing\">no data</p>", "The graph has no labels.");
         }
         if self.graph.len() <= MOST_DRAWN { self.drawn() } else { self.outline() }
     }
@@ -157,9 +160,9 @@ impl Piece for GraphPicture<'_> {
 mod tests {
     use phex::graph::GraphBuilder;
 
-    use super::super::markup::elements;
     use super::super::samples;
     use super::*;
+    use crate::well_formed::elements;
 
     fn picture(graph: &RelationGraph, values: &[f64]) -> String {
         let html = GraphPicture { graph, metric: String::from("F1"), values }.html();

@@ -1,48 +1,32 @@
-//! Tables: results, methods beside each other, settings, warnings.
+//! Tables of results, of methods side by side, and of settings; and warnings.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
+
+use phex::metrics::Spread;
+use serde_json::Value;
 
 use super::Piece;
-use super::text::{NOTHING, escape, number};
+use crate::text::{NOTHING, escape, number, spread};
 
-/// A mean over runs or folds, and their standard deviation where there are several.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Measured {
-    /// The mean, or the only value; NaN where there is none.
-    pub(crate) mean: f64,
-    /// The standard deviation.
-    pub(crate) deviation: Option<f64>,
-}
-
-impl fmt::Display for Measured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&number(self.mean))?;
-        match self.deviation {
-            Some(deviation) if self.mean.is_finite() => write!(f, " ± {}", number(deviation)),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// One result.
+/// A metric and its value.
 #[derive(Debug, Clone)]
-pub(crate) struct Metric {
+pub struct MetricValue {
     /// Its name.
-    pub(crate) name: String,
-    /// What came out.
-    pub(crate) value: Measured,
+    pub name: String,
+    /// Its value.
+    pub value: Spread,
     /// What it means, in a few words.
-    pub(crate) meaning: String,
+    pub meaning: String,
 }
 
-/// Results, each with what it means.
+/// A table of metrics, their values and their meanings.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Summary {
-    /// The results, the most important first.
-    pub(crate) metrics: Vec<Metric>,
+pub struct MetricTable {
+    /// The metrics, the most important first.
+    pub metrics: Vec<MetricValue>,
 }
 
-impl Piece for Summary {
+impl Piece for MetricTable {
     fn html(&self) -> String {
         if self.metrics.is_empty() {
             return nothing();
@@ -72,23 +56,23 @@ impl Piece for Summary {
 
 /// A column of a comparison.
 #[derive(Debug, Clone)]
-pub(crate) struct MetricColumn {
+pub struct MetricColumn {
     /// The name of the metric.
-    pub(crate) name: String,
-    /// Whether more is better; less is for losses and errors.
-    pub(crate) higher_is_better: bool,
+    pub name: String,
+    /// Whether more is better; less is better for losses and errors.
+    pub higher_is_better: bool,
 }
 
-/// Methods beside each other.
+/// A table that compares methods.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Comparison {
+pub struct MethodTable {
     /// The columns.
-    pub(crate) metrics: Vec<MetricColumn>,
-    /// Each method with a value a column; what is missing is left blank.
-    pub(crate) methods: Vec<(String, Vec<Measured>)>,
+    pub metrics: Vec<MetricColumn>,
+    /// Each method with one value per column; missing values at the end are left blank.
+    pub methods: Vec<(String, Vec<Spread>)>,
 }
 
-impl Comparison {
+impl MethodTable {
     /// The best mean of a column.
     fn best(&self, column: usize) -> Option<f64> {
         let means = self.methods.iter().filter_map(|(_, values)| values.get(column));
@@ -101,7 +85,7 @@ impl Comparison {
     }
 }
 
-impl Piece for Comparison {
+impl Piece for MethodTable {
     fn html(&self) -> String {
         if self.methods.is_empty() {
             return nothing();
@@ -124,8 +108,8 @@ impl Piece for Comparison {
             let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(method));
             for (column, best) in best.iter().enumerate() {
                 let value = values.get(column).copied();
-                let text = value.map_or(String::from(NOTHING), |value| value.to_string());
-                // What reads the same as the best is as good.
+                let text = value.map_or(String::from(NOTHING), |value| spread(&value));
+                // Values that read the same as the best are as good.
                 let is_best = value
                     .zip(*best)
                     .is_some_and(|(value, best)| number(value.mean) == number(best));
@@ -139,14 +123,40 @@ impl Piece for Comparison {
     }
 }
 
-/// Settings of a run.
+/// A table of settings: keys and values.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
+pub struct SettingsTable {
     /// Keys and values, in the order in which they are shown.
-    pub(crate) entries: Vec<(String, String)>,
+    pub entries: Vec<(String, String)>,
 }
 
-impl Piece for Settings {
+impl SettingsTable {
+    /// All values of a JSON object by their path: `optimiser.batch`; items of lists are counted from 1.
+    pub fn from_json(value: &Value) -> SettingsTable {
+        let mut entries = Vec::new();
+        flatten("", value, &mut entries);
+        SettingsTable { entries }
+    }
+}
+
+fn flatten(key: &str, value: &Value, entries: &mut Vec<(String, String)>) {
+    let join = |part: &str| if key.is_empty() { part.to_owned() } else { format!("{key}.{part}") };
+    match value {
+        Value::Object(parts) => {
+            parts.iter().for_each(|(part, value)| flatten(&join(part), value, entries));
+        }
+        Value::Array(parts) if parts.iter().any(Value::is_object) => {
+            for (at, value) in parts.iter().enumerate() {
+                flatten(&join(&(at + 1).to_string()), value, entries);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => entries.push((key.to_owned(), text.clone())),
+        other => entries.push((key.to_owned(), other.to_string())),
+    }
+}
+
+impl Piece for SettingsTable {
     fn html(&self) -> String {
         if self.entries.is_empty() {
             return nothing();
@@ -165,11 +175,11 @@ impl Piece for Settings {
     }
 }
 
-/// What a reader has to know before trusting the numbers; nothing is shown without any.
+/// Warnings that a reader should see before the numbers; nothing is shown if there are none.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Warnings {
+pub struct Warnings {
     /// One sentence each.
-    pub(crate) messages: Vec<String>,
+    pub messages: Vec<String>,
 }
 
 impl Piece for Warnings {
@@ -184,16 +194,16 @@ impl Piece for Warnings {
     }
 }
 
-/// What stands where there would be a table.
+/// Stands in for an empty table.
 pub(super) fn nothing() -> String {
     String::from("<p class=\"nothing\">no data</p>\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::markup::elements;
     use super::super::samples;
     use super::*;
+    use crate::well_formed::elements;
 
     #[test]
     fn the_best_of_each_column_is_bold() {
@@ -207,24 +217,25 @@ mod tests {
 
     #[test]
     fn nothing_is_no_data() {
-        assert!(Summary::default().html().contains("no data"));
-        assert!(Comparison::default().html().contains("no data"));
-        assert!(Settings::default().html().contains("no data"));
+        assert!(MetricTable::default().html().contains("no data"));
+        assert!(MethodTable::default().html().contains("no data"));
+        assert!(SettingsTable::default().html().contains("no data"));
         assert_eq!(Warnings::default().html(), "");
-        let nan = Measured { mean: f64::NAN, deviation: Some(0.1) };
-        assert_eq!(nan.to_string(), NOTHING);
+        let nan = Spread { mean: f64::NAN, deviation: Some(0.1), count: 3 };
+        assert_eq!(spread(&nan), NOTHING);
     }
 
     #[test]
     fn texts_are_escaped() {
         let evil = String::from("</table><script>alert(1)</script>");
-        let value = Measured { mean: 1.0, deviation: None };
-        let metric = Metric { name: evil.clone(), value, meaning: evil.clone() };
+        let value = Spread::single(1.0);
+        let metric = MetricValue { name: evil.clone(), value, meaning: evil.clone() };
         let column = MetricColumn { name: evil.clone(), higher_is_better: true };
         let pieces = [
-            Summary { metrics: vec![metric] }.html(),
-            Comparison { metrics: vec![column], methods: vec![(evil.clone(), vec![value])] }.html(),
-            Settings { entries: vec![(evil.clone(), evil.clone())] }.html(),
+            MetricTable { metrics: vec![metric] }.html(),
+            MethodTable { metrics: vec![column], methods: vec![(evil.clone(), vec![value])] }
+                .html(),
+            SettingsTable { entries: vec![(evil.clone(), evil.clone())] }.html(),
             Warnings { messages: vec![evil] }.html(),
         ];
         for html in pieces {

@@ -1,8 +1,8 @@
-//! A reader of well-formed markup for tests: what is not well-formed fails the test.
+//! Checks in tests that markup is well formed.
 
-/// The names of all elements in order. Panics where tags do not match, an attribute is not quoted
-/// or comes twice, or `<` or `&` stand bare.
-pub(super) fn elements(text: &str) -> Vec<String> {
+/// The names of all elements in order. Panics if tags do not match, if an attribute is not quoted or is
+/// repeated, or if `<` or `&` is not escaped.
+pub(crate) fn elements(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut open: Vec<String> = Vec::new();
     let mut rest = text;

@@ -1,31 +1,31 @@
-//! Axes: from numbers to places, and the ticks between.
+//! Axes: the position of each number, and the ticks.
 //!
-//! Linear ticks are multiples of 1, 2 or 5 times a power of ten, and the axis ends at ticks. A
-//! logarithmic axis ends where its numbers do, and may have a place for zero left of them, since
-//! grids of strengths often start there. O(numbers).
+//! Linear ticks are multiples of 1, 2 or 5 times a power of ten, and a linear axis ends at ticks. A logarithmic
+//! axis ends where its numbers do. It may have a position for zero to the left of them, because grids of
+//! strengths often start there. O(numbers).
 
-use super::text::tick;
+use crate::text::tick;
 
-/// An axis and where its ticks are.
+/// An axis and its ticks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     low: f64,
     high: f64,
-    kind: Kind,
-    /// Where a line is drawn, and what is written there.
-    pub(super) ticks: Vec<(f64, String)>,
+    scale: AxisScale,
+    /// The value of each tick, and its text.
+    pub(crate) ticks: Vec<(f64, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum AxisScale {
     Linear,
-    /// Decimal logarithms; where zero stands, if it has a place.
+    /// Decimal logarithms; the position of zero, if it has one.
     Logarithmic {
         zero: Option<f64>,
     },
 }
 
-/// Beyond this no difference of two numbers overflows.
+/// The difference of two numbers below this does not overflow.
 const LARGEST: f64 = 1e300;
 
 fn finite(values: impl IntoIterator<Item = f64>) -> impl Iterator<Item = f64> {
@@ -50,15 +50,15 @@ fn step(length: f64, most: usize) -> f64 {
 
 impl Axis {
     /// A linear axis over the numbers with at most `most` + 1 parts; `None` without any number.
-    pub(super) fn linear(values: impl IntoIterator<Item = f64>, most: usize) -> Option<Axis> {
+    pub(crate) fn linear(values: impl IntoIterator<Item = f64>, most: usize) -> Option<Axis> {
         let (low, high) = extent(values)?;
         Some(Axis::between(low, high, most))
     }
 
     /// A linear axis that holds both numbers and ends at ticks.
-    pub(super) fn between(low: f64, high: f64, most: usize) -> Axis {
+    pub(crate) fn between(low: f64, high: f64, most: usize) -> Axis {
         let size = low.abs().max(high.abs());
-        // Differences that rounding alone makes are none.
+        // Differences within rounding do not count.
         let (low, high) = if high - low > 1e-9 * size {
             (low, high)
         } else {
@@ -72,11 +72,11 @@ impl Axis {
             (value, tick(value, step))
         });
         let ticks = ticks.collect();
-        Axis { low: first * step, high: last * step, kind: Kind::Linear, ticks }
+        Axis { low: first * step, high: last * step, scale: AxisScale::Linear, ticks }
     }
 
     /// Whole numbers from `low` to `high`, with ticks at round ones and room at both ends.
-    pub(super) fn whole(low: usize, high: usize, most: usize) -> Axis {
+    pub(crate) fn whole(low: usize, high: usize, most: usize) -> Axis {
         let step = step((high.saturating_sub(low)).max(1) as f64, most).max(1.0) as usize;
         let ticks = (low..=high).filter(|value| *value == low || value % step == 0);
         // The first tick yields to a round one close by.
@@ -85,11 +85,11 @@ impl Axis {
         let ticks = ticks.filter(|&value| !(crowded(value) && close(value)));
         let ticks = ticks.map(|value| (value as f64, value.to_string())).collect();
         let room = if low == high { 0.5 } else { 0.015 * (high - low) as f64 };
-        Axis { low: low as f64 - room, high: high as f64 + room, kind: Kind::Linear, ticks }
+        Axis { low: low as f64 - room, high: high as f64 + room, scale: AxisScale::Linear, ticks }
     }
 
-    /// A logarithmic axis over the positive numbers, with a place for zero where one is zero.
-    pub(super) fn logarithmic(values: impl IntoIterator<Item = f64>, most: usize) -> Option<Axis> {
+    /// A logarithmic axis over the positive numbers, with a position for zero if one is zero.
+    pub(crate) fn logarithmic(values: impl IntoIterator<Item = f64>, most: usize) -> Option<Axis> {
         let values: Vec<f64> = finite(values).filter(|value| *value >= 0.0).collect();
         let positive = values.iter().copied().filter(|value| *value > 0.0);
         let (least, largest) = extent(positive)?;
@@ -116,11 +116,11 @@ impl Axis {
         };
         ticks.extend(chosen.into_iter().map(|value| (value, tick(value, value))));
         let low = zero.unwrap_or(low) - room;
-        Some(Axis { low, high: high + room, kind: Kind::Logarithmic { zero }, ticks })
+        Some(Axis { low, high: high + room, scale: AxisScale::Logarithmic { zero }, ticks })
     }
 
     /// Logarithmic where the positive numbers span more than `ratio`, else linear.
-    pub(super) fn fitting(values: &[f64], ratio: f64, most: usize) -> Option<Axis> {
+    pub(crate) fn fitting(values: &[f64], ratio: f64, most: usize) -> Option<Axis> {
         let positive = values.iter().copied().filter(|value| *value > 0.0);
         let wide = extent(positive).is_some_and(|(low, high)| high / low > ratio);
         if wide && values.iter().all(|value| value.is_nan() || *value >= 0.0) {
@@ -130,16 +130,16 @@ impl Axis {
         }
     }
 
-    pub(super) fn is_logarithmic(&self) -> bool {
-        self.kind != Kind::Linear
+    pub(crate) fn is_logarithmic(&self) -> bool {
+        self.scale != AxisScale::Linear
     }
 
-    /// Where a number stands, from 0 to 1; `None` where it has no place.
-    pub(super) fn place(&self, value: f64) -> Option<f64> {
-        let at = match self.kind {
-            Kind::Linear => value,
-            Kind::Logarithmic { zero } if value == 0.0 => zero?,
-            Kind::Logarithmic { .. } => value.log10(),
+    /// The position of a number, from 0 to 1; `None` if it has none.
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
+        let at = match self.scale {
+            AxisScale::Linear => value,
+            AxisScale::Logarithmic { zero } if value == 0.0 => zero?,
+            AxisScale::Logarithmic { .. } => value.log10(),
         };
         let place = (at - self.low) / (self.high - self.low);
         place.is_finite().then_some(place)
@@ -150,8 +150,7 @@ impl Axis {
 mod tests {
     use super::*;
 
-    /// What every axis keeps: all numbers have a place on it, ticks ascend within it, no two ticks
-    /// read the same.
+    /// Every axis: all numbers have a position on it, ticks ascend within it, no two ticks have the same text.
     fn check(axis: &Axis, values: &[f64], most: usize) {
         for &value in values.iter().filter(|value| value.is_finite()) {
             let place = axis.place(value).unwrap();

@@ -1,24 +1,32 @@
-//! Charts as SVG, drawn by hand: a chart is panels with axes, and what is drawn on them.
+//! Charts as SVG, drawn by hand: a chart consists of panels with axes and of what is drawn on them.
 //!
-//! All looks are classes of `chart.css`, so that a chart turns dark with its page; the file is part
-//! of the page and of each chart that is saved by itself. Series differ by dashes and markers as
-//! well as by colour. Places that a number does not have (NaN) break a line and are left out
-//! otherwise. Text is measured by guess: 0.54 of its height a character. O(points).
+//! All looks are classes of `chart.css`, so that a chart turns dark with its page. The style sheet is part of
+//! every page and of every chart that is saved as a file of its own. Series differ in dashes and markers as
+//! well as in colour. Missing numbers (NaN) interrupt a line and are left out otherwise. Text is not measured:
+//! a character counts as 0.54 of its height. O(points).
+//!
+//! No plotting library is used: dashes, markers, dark pages and titles for screen readers are a few classes
+//! here, and the result does not depend on the fonts of the machine that writes it.
+
+mod axis;
+mod figure;
 
 use std::fmt::Write as _;
 
-use super::axis::Axis;
-use super::text::{cut, escape};
+pub(crate) use axis::Axis;
+pub use figure::{Figure, FigurePanel, FigureSeries, LineStyle, figure_svg};
 
-pub(super) const STYLE: &str = include_str!("chart.css");
+use crate::text::{cut, escape};
+
+pub(crate) const STYLE: &str = include_str!("chart.css");
 /// The mean width of a character of a legend.
 const CHARACTER: f64 = 6.3;
-/// More points than this have no markers: they would hide the line.
+/// Lines of more points have no markers, which would hide them.
 const MOST_MARKERS: usize = 60;
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Series {
+pub(crate) enum SeriesStyle {
     /// Blue, solid, full circles.
     First,
     /// Orange, dashed, hollow squares.
@@ -31,34 +39,34 @@ pub(super) enum Series {
     Chosen,
 }
 
-impl Series {
+impl SeriesStyle {
     fn class(self) -> &'static str {
         match self {
-            Series::First => "s1",
-            Series::Second => "s2",
-            Series::Third => "s3",
-            Series::Reference => "ref",
-            Series::Chosen => "chosen",
+            SeriesStyle::First => "s1",
+            SeriesStyle::Second => "s2",
+            SeriesStyle::Third => "s3",
+            SeriesStyle::Reference => "ref",
+            SeriesStyle::Chosen => "chosen",
         }
     }
 
     fn marker(self, x: f64, y: f64) -> String {
         let class = self.class();
         match self {
-            Series::First => {
+            SeriesStyle::First => {
                 format!(r#"<circle class="m {class}" cx="{x:.1}" cy="{y:.1}" r="3"/>"#)
             }
-            Series::Second => format!(
+            SeriesStyle::Second => format!(
                 r#"<rect class="m {class}" x="{:.1}" y="{:.1}" width="5.6" height="5.6"/>"#,
                 x - 2.8,
                 y - 2.8
             ),
-            Series::Third => format!(
+            SeriesStyle::Third => format!(
                 r#"<path class="m {class}" d="M{x:.1} {:.1}l3.8 3.8l-3.8 3.8l-3.8 -3.8z"/>"#,
                 y - 3.8
             ),
-            Series::Reference => String::new(),
-            Series::Chosen => {
+            SeriesStyle::Reference => String::new(),
+            SeriesStyle::Chosen => {
                 format!(r#"<circle class="m {class}" cx="{x:.1}" cy="{y:.1}" r="7"/>"#)
             }
         }
@@ -67,54 +75,54 @@ impl Series {
 
 /// A rectangle with two axes.
 #[derive(Debug, Clone)]
-pub(super) struct Panel {
-    pub(super) left: f64,
-    pub(super) top: f64,
-    pub(super) width: f64,
-    pub(super) height: f64,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
+pub(crate) struct PlotPanel {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
 }
 
-impl Panel {
-    pub(super) fn right(&self) -> f64 {
+impl PlotPanel {
+    pub(crate) fn right(&self) -> f64 {
         self.left + self.width
     }
 
-    pub(super) fn bottom(&self) -> f64 {
+    pub(crate) fn bottom(&self) -> f64 {
         self.top + self.height
     }
 
-    pub(super) fn at_x(&self, value: f64) -> Option<f64> {
+    pub(crate) fn at_x(&self, value: f64) -> Option<f64> {
         self.x.place(value).map(|place| self.left + place * self.width)
     }
 
-    pub(super) fn at_y(&self, value: f64) -> Option<f64> {
+    pub(crate) fn at_y(&self, value: f64) -> Option<f64> {
         self.y.place(value).map(|place| self.bottom() - place * self.height)
     }
 
-    pub(super) fn at(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+    pub(crate) fn at(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
         self.at_x(x).zip(self.at_y(y))
     }
 }
 
 /// A chart in the making.
 #[derive(Debug)]
-pub(super) struct Chart {
+pub(crate) struct Chart {
     width: f64,
     height: f64,
     out: String,
 }
 
 impl Chart {
-    /// An empty chart; the title and the description are for those who do not see it.
-    pub(super) fn new(width: f64, height: f64, title: &str, description: &str) -> Chart {
+    /// An empty chart; the title and the description are for screen readers.
+    pub(crate) fn new(width: f64, height: f64, title: &str, description: &str) -> Chart {
         let out = format!("<title>{}</title><desc>{}</desc>\n", escape(title), escape(description));
         Chart { width, height, out }
     }
 
-    /// What is drawn goes behind the frames and series that come later.
-    pub(super) fn rectangle(&mut self, class: &str, x: (f64, f64), y: (f64, f64), about: &str) {
+    /// A rectangle behind everything that is drawn later.
+    pub(crate) fn rectangle(&mut self, class: &str, x: (f64, f64), y: (f64, f64), about: &str) {
         let about = if about.is_empty() { String::new() } else { title(about) };
         let _ = writeln!(
             self.out,
@@ -126,12 +134,12 @@ impl Chart {
         );
     }
 
-    pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
+    pub(crate) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
         let text = escape(text);
         let _ = writeln!(self.out, r#"<text class="{class}" x="{x:.1}" y="{y:.1}">{text}</text>"#);
     }
 
-    pub(super) fn segment(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    pub(crate) fn segment(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let _ = writeln!(
             self.out,
             r#"<path class="{class}" d="M{:.1} {:.1}L{:.1} {:.1}"/>"#,
@@ -139,9 +147,9 @@ impl Chart {
         );
     }
 
-    /// Grid, ticks and the name of the upright axis, which stands above it; the other axis has its
-    /// ticks written and is named where it has a name.
-    pub(super) fn axes(&mut self, panel: &Panel, x: Option<&str>, y: &str) {
+    /// Draws grid and ticks. The name of the vertical axis stands above it; the ticks of the horizontal axis
+    /// are labelled only if that axis has a name.
+    pub(crate) fn axes(&mut self, panel: &PlotPanel, x: Option<&str>, y: &str) {
         let (left, right, top, bottom) = (panel.left, panel.right(), panel.top, panel.bottom());
         for (value, text) in &panel.y.ticks {
             if let Some(at) = panel.at_y(*value) {
@@ -165,18 +173,18 @@ impl Chart {
         self.text("name", left, top - 12.0, &format!("{y}{note}"));
     }
 
-    /// A frame without axes that says that there is nothing to draw.
-    pub(super) fn no_data(&mut self, x: (f64, f64), y: (f64, f64), name: &str) {
+    /// Draws a frame without axes that says "no data".
+    pub(crate) fn no_data(&mut self, x: (f64, f64), y: (f64, f64), name: &str) {
         self.rectangle("none", x, y, "");
         self.text("name", x.0, y.0 - 12.0, name);
         self.text("nothing middle", (x.0 + x.1) / 2.0, (y.0 + y.1) / 2.0 + 4.0, "no data");
     }
 
-    /// A line with its markers; each point tells what it is.
-    pub(super) fn line(
+    /// Draws a line with its markers; pointing at a marker shows `about` of it.
+    pub(crate) fn line(
         &mut self,
-        panel: &Panel,
-        series: Series,
+        panel: &PlotPanel,
+        series: SeriesStyle,
         points: &[(f64, f64)],
         about: impl Fn(f64, f64) -> String,
     ) {
@@ -197,7 +205,7 @@ impl Chart {
             let there = |at: Option<usize>| {
                 at.and_then(|at| points.get(at)).is_some_and(|&point| panel.at(point).is_some())
             };
-            // A point between gaps is no part of a line: without its marker it would not be seen.
+            // A point between gaps is not part of a line: without a marker it would be invisible.
             let alone = !there(at.checked_sub(1)) && !there(Some(at + 1));
             if marked || alone {
                 self.point(panel, series, (x, y), &about(x, y));
@@ -205,14 +213,20 @@ impl Chart {
         }
     }
 
-    pub(super) fn point(&mut self, panel: &Panel, series: Series, at: (f64, f64), about: &str) {
+    pub(crate) fn point(
+        &mut self,
+        panel: &PlotPanel,
+        series: SeriesStyle,
+        at: (f64, f64),
+        about: &str,
+    ) {
         if let Some((x, y)) = panel.at(at) {
             let _ = writeln!(self.out, "<g>{}{}</g>", title(about), series.marker(x, y));
         }
     }
 
     /// From `low` to `high` with a cap at each end.
-    pub(super) fn error_bar(&mut self, panel: &Panel, at: f64, low: f64, high: f64) {
+    pub(crate) fn error_bar(&mut self, panel: &PlotPanel, at: f64, low: f64, high: f64) {
         let (x, low, high) = (panel.at_x(at), panel.at_y(low), panel.at_y(high));
         if let Some(((x, low), high)) = x.zip(low).zip(high) {
             let (low, high) = (low.min(panel.bottom()), high.max(panel.top));
@@ -225,8 +239,14 @@ impl Chart {
         }
     }
 
-    /// Entries in one line that ends at `right`; the last ones are cut where they have no room.
-    pub(super) fn legend(&mut self, left: f64, right: f64, y: f64, entries: &[(Series, String)]) {
+    /// Draws entries in one line that ends at `right`; texts are shortened if there is not enough room.
+    pub(crate) fn legend(
+        &mut self,
+        left: f64,
+        right: f64,
+        y: f64,
+        entries: &[(SeriesStyle, String)],
+    ) {
         const MARK: f64 = 30.0;
         const GAP: f64 = 16.0;
         let room = (right - left - entries.len() as f64 * (MARK + GAP)) / CHARACTER;
@@ -241,7 +261,7 @@ impl Chart {
         let mut x = right + GAP - texts.iter().map(wide).sum::<f64>();
         for ((series, whole), text) in entries.iter().zip(&texts) {
             let line = match series {
-                Series::Chosen => String::new(),
+                SeriesStyle::Chosen => String::new(),
                 _ => format!(
                     r#"<path class="line {}" d="M{x:.1} {:.1}h24"/>"#,
                     series.class(),
@@ -260,13 +280,13 @@ impl Chart {
         }
     }
 
-    /// The chart for a page that has the style.
-    pub(super) fn inline(&self) -> String {
+    /// The chart for a page that holds the style sheet.
+    pub(crate) fn inline(&self) -> String {
         self.element("", "")
     }
 
-    /// The chart as a file of its own, on a page of its own.
-    pub(super) fn standalone(&self) -> String {
+    /// The chart as a file of its own.
+    pub(crate) fn standalone(&self) -> String {
         let style = format!(
             "<style>\n{STYLE}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
         );

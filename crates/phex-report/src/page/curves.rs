@@ -1,13 +1,12 @@
-//! Training: loss, a metric and the learning rate by epoch, in panels above one another.
+//! The course of a training: loss, a metric and the learning rate by epoch, in panels below one another.
 //!
-//! Stages of a curriculum are bands with their names, the best epoch is a line and a ring.
+//! Stages of a curriculum are bands with names; the best epoch is a line and a ring.
 
 use std::fmt::Write as _;
 
-use super::axis::Axis;
-use super::chart::{Chart, Panel, Series};
-use super::text::{cut, number};
-use super::{Piece, figure};
+use super::{Piece, captioned};
+use crate::chart::{Axis, Chart, PlotPanel, SeriesStyle};
+use crate::text::{cut, number};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 62.0;
@@ -16,53 +15,53 @@ const TOP: f64 = 34.0;
 /// Between panels: room for the name of the lower one.
 const GAP: f64 = 44.0;
 
-/// What one epoch gave.
+/// The results of one epoch.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Epoch {
+pub struct EpochPoint {
     /// Mean loss over the training rows.
-    pub(crate) training_loss: f64,
-    /// Mean loss over the validation rows; NaN where they were not looked at.
-    pub(crate) validation_loss: f64,
+    pub training_loss: f64,
+    /// Mean loss over the validation rows; NaN where they were not evaluated.
+    pub validation_loss: f64,
     /// The metric over the validation rows; NaN where it was not computed.
-    pub(crate) metric: f64,
-    /// The learning rate; NaN where there is none to tell.
-    pub(crate) learning_rate: f64,
+    pub metric: f64,
+    /// The learning rate; NaN where there is none.
+    pub learning_rate: f64,
 }
 
 /// A stage of a curriculum.
 #[derive(Debug, Clone)]
-pub(crate) struct Stage {
+pub struct StageStart {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// Its first epoch, counted from 1.
-    pub(crate) first_epoch: usize,
+    pub first_epoch: usize,
 }
 
 /// The course of a training.
 #[derive(Debug, Clone)]
-pub(crate) struct Curves {
+pub struct TrainingCurves {
     /// Epoch 1 and those after it.
-    pub(crate) epochs: Vec<Epoch>,
-    /// What the metric is: `mean average precision`.
-    pub(crate) metric: String,
-    /// The stages by their first epochs; empty without a curriculum.
-    pub(crate) stages: Vec<Stage>,
+    pub epochs: Vec<EpochPoint>,
+    /// The name of the metric: `mean average precision`.
+    pub metric: String,
+    /// The stages in order; empty without a curriculum.
+    pub stages: Vec<StageStart>,
     /// The epoch whose weights were kept, counted from 1.
-    pub(crate) best: Option<usize>,
+    pub best: Option<usize>,
 }
 
-impl Curves {
-    fn series(&self, of: impl Fn(&Epoch) -> f64) -> Points {
+impl TrainingCurves {
+    fn series(&self, of: impl Fn(&EpochPoint) -> f64) -> Points {
         self.epochs.iter().enumerate().map(|(at, epoch)| ((at + 1) as f64, of(epoch))).collect()
     }
 
-    /// The best epoch, where it is one of the epochs.
+    /// The best epoch, if it is one of the epochs.
     fn best(&self) -> Option<usize> {
         self.best.filter(|best| (1..=self.epochs.len()).contains(best))
     }
 
     /// The stages that were reached.
-    fn reached(&self) -> impl Iterator<Item = &Stage> {
+    fn reached(&self) -> impl Iterator<Item = &StageStart> {
         self.stages.iter().filter(|stage| stage.first_epoch <= self.epochs.len())
     }
 
@@ -88,7 +87,7 @@ impl Curves {
 
     fn chart(&self) -> Chart {
         let training = self.series(|epoch| epoch.training_loss);
-        // Validation may be rare: what lies between is joined. A gap in training is a fault.
+        // Validation may be rare, so its gaps are bridged. A gap in the training loss is an error and shows.
         let joined = |mut points: Points| {
             points.retain(|(_, y)| y.is_finite());
             points
@@ -97,24 +96,24 @@ impl Curves {
         let metric = joined(self.series(|epoch| epoch.metric));
         let rate = self.series(|epoch| epoch.learning_rate);
         let has = |points: &[(f64, f64)]| points.iter().any(|(_, y)| y.is_finite());
-        let mut blocks = vec![Block {
+        let mut blocks = vec![CurvePanel {
             name: "loss",
             height: 200.0,
             ratio: 100.0,
             series: vec![
-                (Series::First, String::from("training"), training),
-                (Series::Second, String::from("validation"), validation),
+                (SeriesStyle::First, String::from("training"), training),
+                (SeriesStyle::Second, String::from("validation"), validation),
             ],
         }];
         blocks[0].series.retain(|(_, _, points)| has(points));
         if has(&metric) {
             let name = String::from("validation");
-            let series = vec![(Series::Second, name, metric)];
-            blocks.push(Block { name: &self.metric, height: 140.0, ratio: 1000.0, series });
+            let series = vec![(SeriesStyle::Second, name, metric)];
+            blocks.push(CurvePanel { name: &self.metric, height: 140.0, ratio: 1000.0, series });
         }
         if has(&rate) {
-            let series = vec![(Series::Third, String::new(), rate)];
-            blocks.push(Block { name: "learning rate", height: 54.0, ratio: 1000.0, series });
+            let series = vec![(SeriesStyle::Third, String::new(), rate)];
+            blocks.push(CurvePanel { name: "learning rate", height: 54.0, ratio: 1000.0, series });
         }
         let inner: f64 = blocks.iter().map(|block| block.height).sum();
         let height = TOP + inner + GAP * (blocks.len() - 1) as f64 + 46.0;
@@ -128,7 +127,7 @@ impl Curves {
         chart
     }
 
-    fn draw(&self, chart: &mut Chart, block: &Block<'_>, top: f64, first: bool, lowest: bool) {
+    fn draw(&self, chart: &mut Chart, block: &CurvePanel<'_>, top: f64, first: bool, lowest: bool) {
         let values: Vec<f64> =
             block.series.iter().flat_map(|(_, _, points)| points).map(|(_, y)| *y).collect();
         let parts = if block.height > 100.0 { 5 } else { 2 };
@@ -138,7 +137,7 @@ impl Curves {
         };
         let x = Axis::whole(1, self.epochs.len(), 12);
         let (width, height) = (RIGHT - LEFT, block.height);
-        let panel = Panel { left: LEFT, top, width, height, x, y };
+        let panel = PlotPanel { left: LEFT, top, width, height, x, y };
         self.stages(chart, &panel, first);
         chart.axes(&panel, lowest.then_some("epoch"), block.name);
         let best = self.best();
@@ -150,25 +149,25 @@ impl Curves {
                 format!("epoch {x}, {name} {}: {}", block.name, number(y))
             });
         }
-        let mut legend: Vec<(Series, String)> =
+        let mut legend: Vec<(SeriesStyle, String)> =
             block.series.iter().map(|(series, name, _)| (*series, name.clone())).collect();
         legend.retain(|(_, name)| !name.is_empty());
         // The ring belongs to validation, the last of the series, not to the training loss.
-        let ringed = block.series.last().filter(|(series, _, _)| *series == Series::Second);
+        let ringed = block.series.last().filter(|(series, _, _)| *series == SeriesStyle::Second);
         let at = ringed.zip(best).and_then(|((_, _, points), best)| {
             points.iter().copied().find(|(epoch, _)| *epoch == best as f64)
         });
         if let Some((best, at)) = best.zip(at) {
             let about = format!("best epoch {best}: {}", number(at.1));
-            chart.point(&panel, Series::Chosen, at, &about);
-            legend.push((Series::Chosen, about));
+            chart.point(&panel, SeriesStyle::Chosen, at, &about);
+            legend.push((SeriesStyle::Chosen, about));
         }
         let named = LEFT + 8.0 * block.name.chars().count() as f64;
         chart.legend(named, RIGHT, top - 12.0, &legend);
     }
 
     /// Bands of every second stage, lines where stages begin and, in the first panel, their names.
-    fn stages(&self, chart: &mut Chart, panel: &Panel, named: bool) {
+    fn stages(&self, chart: &mut Chart, panel: &PlotPanel, named: bool) {
         // A stage begins between its first epoch and the one before.
         let starts: Vec<f64> = self
             .reached()
@@ -198,15 +197,15 @@ impl Curves {
 type Points = Vec<(f64, f64)>;
 
 /// What one panel shows.
-struct Block<'a> {
+struct CurvePanel<'a> {
     name: &'a str,
     height: f64,
     /// The axis is logarithmic where numbers span more than this.
     ratio: f64,
-    series: Vec<(Series, String, Points)>,
+    series: Vec<(SeriesStyle, String, Points)>,
 }
 
-impl Piece for Curves {
+impl Piece for TrainingCurves {
     fn html(&self) -> String {
         let stages: Vec<String> = self
             .reached()
@@ -216,15 +215,15 @@ impl Piece for Curves {
         if !stages.is_empty() {
             caption = format!("{caption} Stages: {}.", stages.join(", "));
         }
-        figure(&self.chart().inline(), &caption)
+        captioned(&self.chart().inline(), &caption)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::markup::elements;
     use super::super::samples;
     use super::*;
+    use crate::well_formed::elements;
 
     #[test]
     fn a_training_has_a_point_for_each_epoch_and_a_ring_for_the_best() {
@@ -250,7 +249,7 @@ mod tests {
         assert!(html.contains("no data") && html.contains("No epoch was finished"), "{html}");
         let nothing = f64::NAN;
         curves.epochs = vec![
-            Epoch {
+            EpochPoint {
                 training_loss: nothing,
                 validation_loss: nothing,
                 metric: nothing,
@@ -264,8 +263,8 @@ mod tests {
     #[test]
     fn stages_outside_the_epochs_do_no_harm() {
         let mut curves = samples::curves();
-        curves.stages.push(Stage { name: String::from("never"), first_epoch: 900 });
-        curves.stages.push(Stage { name: String::from("zeroth"), first_epoch: 0 });
+        curves.stages.push(StageStart { name: String::from("never"), first_epoch: 900 });
+        curves.stages.push(StageStart { name: String::from("zeroth"), first_epoch: 0 });
         curves.best = Some(0);
         elements(&curves.html());
     }

@@ -1,11 +1,62 @@
-//! The figure of an experiment: panels side by side, curves with error bars against u, levels for what
-//! does not depend on it.
+//! The figure of an experiment: panels side by side, with curves and their standard errors against the
+//! strength u, and horizontal lines for what does not depend on u.
 
-use phex_experiment::{Figure, FigurePanel, FigureSeries, Line, Summary};
+use phex::metrics::Spread;
+use serde::{Deserialize, Serialize};
 
-use super::axis::Axis;
-use super::chart::{Chart, Panel, Series};
-use super::text::number;
+use super::{Axis, Chart, PlotPanel, SeriesStyle};
+use crate::text::number;
+
+/// Panels side by side, with series of the same names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// The name of its file, without an ending.
+    pub file: String,
+    /// What it shows.
+    pub title: String,
+    /// The name of the horizontal axis.
+    pub x: String,
+    /// The name of the vertical axis.
+    pub y: String,
+    /// From left to right.
+    pub panels: Vec<FigurePanel>,
+}
+
+/// One pair of axes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FigurePanel {
+    /// What distinguishes it from the other panels.
+    pub title: String,
+    /// What is drawn.
+    pub series: Vec<FigureSeries>,
+}
+
+/// One line of a panel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FigureSeries {
+    /// Its name in the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub line: LineStyle,
+    /// Values by x, as shares of one; a horizontal line has one point without x.
+    pub points: Vec<(Option<f64>, Spread)>,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LineStyle {
+    /// Solid: constant strengths by exact inference.
+    Solid,
+    /// Dotted: variable strengths.
+    Dotted,
+    /// Short dashes: another method of inference.
+    Dashed,
+    /// Horizontal and dashed: does not depend on x.
+    Level,
+    /// Horizontal and grey: a baseline.
+    Baseline,
+}
 
 const PANEL: f64 = 260.0;
 const BETWEEN: f64 = 58.0;
@@ -13,16 +64,16 @@ const LEFT: f64 = 58.0;
 const TOP: f64 = 92.0;
 const HEIGHT: f64 = 240.0;
 const BELOW: f64 = 48.0;
-/// Panels of one line of the figure.
+/// How many panels stand side by side.
 const MOST: usize = 2;
 /// The mean width of a bold character, and the height of a line.
 const CHARACTER: f64 = 7.0;
 const LINE: f64 = 16.0;
-/// A number of hundredths.
+/// Values are drawn in percent.
 const PERCENT: f64 = 100.0;
 
-/// The figure as an SVG file of its own.
-pub(crate) fn figure_svg(figure: &Figure) -> String {
+/// Draws a figure as an SVG file of its own. O(points).
+pub fn figure_svg(figure: &Figure) -> String {
     let columns = figure.panels.len().clamp(1, MOST);
     let lines = figure.panels.len().div_ceil(MOST).max(1);
     let width = LEFT + columns as f64 * (PANEL + BETWEEN) - BETWEEN + 16.0;
@@ -46,7 +97,7 @@ pub(crate) fn figure_svg(figure: &Figure) -> String {
     chart.standalone()
 }
 
-/// A text in lines of at most so many characters, cut between words.
+/// Splits a text between words into lines of at most so many characters.
 fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -61,24 +112,24 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-fn style(series: &FigureSeries) -> Option<Series> {
+fn style(series: &FigureSeries) -> Option<SeriesStyle> {
     match series.line {
-        Line::Solid => Some(Series::First),
-        Line::Dashed => Some(Series::Second),
-        Line::Dotted => Some(Series::Third),
-        Line::Level => Some(Series::Reference),
-        Line::Baseline => None,
+        LineStyle::Solid => Some(SeriesStyle::First),
+        LineStyle::Dashed => Some(SeriesStyle::Second),
+        LineStyle::Dotted => Some(SeriesStyle::Third),
+        LineStyle::Level => Some(SeriesStyle::Reference),
+        LineStyle::Baseline => None,
     }
 }
 
-/// Whether it is drawn from side to side.
+/// Whether it is a horizontal line.
 fn is_level(series: &FigureSeries) -> bool {
     series.points.iter().all(|(u, _)| u.is_none())
 }
 
-/// Each name once. Baselines are named in the panels.
-fn legend(figure: &Figure) -> Vec<(Series, String)> {
-    let mut entries: Vec<(Series, String)> = Vec::new();
+/// Every name once; baselines are named in the panels.
+fn legend(figure: &Figure) -> Vec<(SeriesStyle, String)> {
+    let mut entries: Vec<(SeriesStyle, String)> = Vec::new();
     for series in figure.panels.iter().flat_map(|panel| &panel.series) {
         if let Some(style) = style(series)
             && !entries.iter().any(|(_, name)| *name == series.name)
@@ -89,9 +140,9 @@ fn legend(figure: &Figure) -> Vec<(Series, String)> {
     entries
 }
 
-fn ends(summary: &Summary) -> [f64; 2] {
-    let error = summary.error.unwrap_or(0.0);
-    [PERCENT * (summary.mean - error), PERCENT * (summary.mean + error)]
+fn ends(spread: &Spread) -> [f64; 2] {
+    let error = spread.standard_error().unwrap_or(0.0);
+    [PERCENT * (spread.mean - error), PERCENT * (spread.mean + error)]
 }
 
 fn draw(chart: &mut Chart, figure: &Figure, shown: &FigurePanel, left: f64, top: f64) {
@@ -99,7 +150,7 @@ fn draw(chart: &mut Chart, figure: &Figure, shown: &FigurePanel, left: f64, top:
     let strengths: Vec<f64> =
         curves().flat_map(|s| s.points.iter().filter_map(|(u, _)| *u)).collect();
     let points = shown.series.iter().flat_map(|series| &series.points);
-    let heights: Vec<f64> = points.flat_map(|(_, summary)| ends(summary)).collect();
+    let heights: Vec<f64> = points.flat_map(|(_, spread)| ends(spread)).collect();
     let x = Axis::fitting(&strengths, 20.0, 6);
     let Some((x, y)) = x.zip(Axis::linear(heights, 6)) else {
         chart.no_data((left, left + PANEL), (top, top + HEIGHT), &shown.title);
@@ -107,8 +158,8 @@ fn draw(chart: &mut Chart, figure: &Figure, shown: &FigurePanel, left: f64, top:
     };
     let name =
         if x.is_logarithmic() { format!("{} (logarithmic)", figure.x) } else { figure.x.clone() };
-    let panel = Panel { left, top, width: PANEL, height: HEIGHT, x, y };
-    // The title of the figure says what is measured, where a panel has no room for it.
+    let panel = PlotPanel { left, top, width: PANEL, height: HEIGHT, x, y };
+    // The title of the figure says what is measured if a panel has no room for it.
     let full = format!("{}: {}, %", shown.title, figure.y);
     let fits = full.chars().count() as f64 * CHARACTER <= PANEL + BETWEEN;
     chart.axes(&panel, Some(&name), if fits { &full } else { &shown.title });
@@ -116,66 +167,66 @@ fn draw(chart: &mut Chart, figure: &Figure, shown: &FigurePanel, left: f64, top:
         level(chart, &panel, series);
     }
     for series in curves() {
-        let points = || series.points.iter().filter_map(|(u, summary)| Some(((*u)?, summary)));
-        for (u, summary) in points().filter(|(_, summary)| summary.error.is_some()) {
-            let [low, high] = ends(summary);
+        let points = || series.points.iter().filter_map(|(u, spread)| Some(((*u)?, spread)));
+        for (u, spread) in points().filter(|(_, spread)| spread.deviation.is_some()) {
+            let [low, high] = ends(spread);
             chart.error_bar(&panel, u, low, high);
         }
         let line: Vec<(f64, f64)> =
-            points().map(|(u, summary)| (u, PERCENT * summary.mean)).collect();
+            points().map(|(u, spread)| (u, PERCENT * spread.mean)).collect();
         let about = |u: f64, mean: f64| format!("{}, u = {u}: {}", series.name, number(mean));
-        chart.line(&panel, style(series).unwrap_or(Series::First), &line, about);
+        chart.line(&panel, style(series).unwrap_or(SeriesStyle::First), &line, about);
     }
 }
 
-fn level(chart: &mut Chart, panel: &Panel, series: &FigureSeries) {
-    let Some(summary) = series.points.first().map(|(_, summary)| summary) else { return };
-    let Some(y) = panel.at_y(PERCENT * summary.mean) else { return };
+fn level(chart: &mut Chart, panel: &PlotPanel, series: &FigureSeries) {
+    let Some(spread) = series.points.first().map(|(_, spread)| spread) else { return };
+    let Some(y) = panel.at_y(PERCENT * spread.mean) else { return };
     let (left, right) = (panel.left, panel.right());
-    let [low, high] = ends(summary).map(|end| panel.at_y(end));
+    let [low, high] = ends(spread).map(|end| panel.at_y(end));
     if let Some((low, high)) =
-        low.zip(high).filter(|(low, high)| low > high && series.line == Line::Level)
+        low.zip(high).filter(|(low, high)| low > high && series.line == LineStyle::Level)
     {
         chart.rectangle("band", (left, right), (high, low), &format!("{}, ± error", series.name));
     }
     let class = match series.line {
-        Line::Level => "line ref",
-        Line::Dotted => "line s3",
+        LineStyle::Level => "line ref",
+        LineStyle::Dotted => "line s3",
         _ => "edge",
     };
     chart.segment(class, (left, y), (right, y));
-    if series.line == Line::Baseline {
+    if series.line == LineStyle::Baseline {
         chart.text("stage", left + 4.0, y - 3.0, &series.name);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::markup::elements;
     use super::*;
+    use crate::well_formed::elements;
 
-    fn summary(mean: f64) -> Summary {
-        Summary { mean, error: Some(0.01), count: 5 }
+    fn spread(mean: f64) -> Spread {
+        Spread { mean, deviation: Some(0.02), count: 5 }
     }
 
     #[test]
     fn curves_levels_and_baselines_are_drawn() {
-        let series = |name: &str, line: Line, points: &[(Option<f64>, f64)]| FigureSeries {
+        let series = |name: &str, line: LineStyle, points: &[(Option<f64>, f64)]| FigureSeries {
             name: String::from(name),
             line,
-            points: points.iter().map(|&(u, mean)| (u, summary(mean))).collect(),
+            points: points.iter().map(|&(u, mean)| (u, spread(mean))).collect(),
         };
         let panel = |title: &str| FigurePanel {
             title: String::from(title),
             series: vec![
                 series(
                     "constant",
-                    Line::Solid,
+                    LineStyle::Solid,
                     &[(Some(0.1), 0.4), (Some(0.5), 0.5), (Some(1.5), 0.45)],
                 ),
-                series("variable", Line::Dotted, &[(Some(0.1), 0.42), (Some(0.5), 0.52)]),
-                series("HEX", Line::Level, &[(None, 0.44)]),
-                series("softmax", Line::Baseline, &[(None, 0.3)]),
+                series("variable", LineStyle::Dotted, &[(Some(0.1), 0.42), (Some(0.5), 0.52)]),
+                series("HEX", LineStyle::Level, &[(None, 0.44)]),
+                series("softmax", LineStyle::Baseline, &[(None, 0.3)]),
             ],
         };
         let figure = Figure {

@@ -1,12 +1,14 @@
-//! Numbers and names as people read them.
+//! Numbers and names in a form that people read.
 
-pub(super) use phex_io::escape_markup as escape;
+use phex::metrics::Spread;
 
-/// What stands for a number that is not there.
-pub(super) const NOTHING: &str = "–";
+pub(crate) use crate::markup::escape_markup as escape;
 
-/// The mark at a tick, with as many digits as its step needs.
-pub(super) fn tick(value: f64, step: f64) -> String {
+/// Stands in for a missing number.
+pub(crate) const NOTHING: &str = "–";
+
+/// The text of a tick, with as many digits as its step needs.
+pub(crate) fn tick(value: f64, step: f64) -> String {
     let size = value.abs();
     if value == 0.0 && step >= 1.0 {
         return String::from("0");
@@ -27,8 +29,8 @@ pub(super) fn tick(value: f64, step: f64) -> String {
     format!("{value:.digits$}").replace('-', "−")
 }
 
-/// A result: four digits behind the point where it is below one, four significant ones above.
-pub(super) fn number(value: f64) -> String {
+/// A result: four decimal places below one, four significant digits above.
+pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
         _ if !value.is_finite() => return nonfinite(value),
@@ -41,8 +43,17 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A share such as F1, with three digits.
-pub(super) fn share(value: f64) -> String {
+pub(crate) fn share(value: f64) -> String {
     if value.is_finite() { format!("{value:.3}").replace('-', "−") } else { nonfinite(value) }
+}
+
+/// A mean, and its standard deviation if there is one: `0.8120 ± 0.0041`.
+pub(crate) fn spread(spread: &Spread) -> String {
+    let mean = number(spread.mean);
+    match spread.deviation {
+        Some(deviation) if spread.mean.is_finite() => format!("{mean} ± {}", number(deviation)),
+        _ => mean,
+    }
 }
 
 fn nonfinite(value: f64) -> String {
@@ -53,13 +64,13 @@ fn nonfinite(value: f64) -> String {
     })
 }
 
-/// A count with its thousands apart: `12 345`.
-pub(super) fn count(value: u64) -> String {
+/// A count with its thousands separated: `12 345`.
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            // Narrow, and no place for a line to break.
+            // A narrow space at which no line breaks.
             out.push('\u{202f}');
         }
         out.push(digit);
@@ -67,8 +78,8 @@ pub(super) fn count(value: u64) -> String {
     out
 }
 
-/// A text cut to at most so many characters.
-pub(super) fn cut(text: &str, most: usize) -> String {
+/// A text shortened to at most so many characters.
+pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
