@@ -64,8 +64,8 @@ pub(crate) fn run(command: &GraphCommand) -> anyhow::Result<()> {
         return Ok(());
     }
     let folder = ResultFolder::create(command.out.as_deref(), "graph")?;
-    let columns = ["shape", "labels", "operation", "seconds", "peak MiB"];
-    let (mut rows, mut table) = (Vec::new(), MarkdownTable::new("", &columns));
+    let columns = "shape | labels | operation | seconds | peak MiB";
+    let (mut rows, mut table) = (Vec::new(), MarkdownTable::new("", columns));
     for shape in SHAPES {
         for &labels in &command.labels {
             let path = folder.path().join("hierarchy.csv");

@@ -84,22 +84,7 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<()> {
 }
 
 fn table(rows: &[TrainRow]) -> MarkdownTable {
-    let mut table = MarkdownTable::new(
-        "",
-        &[
-            "head",
-            "relations",
-            "loss",
-            "engine",
-            "rows",
-            "rows/s",
-            "matrix products",
-            "inference",
-            "optimiser",
-            "gathering",
-            "MiB of training",
-        ],
-    );
+    let mut table = MarkdownTable::new("", "head | relations | loss | engine | rows | rows/s | matrix products | inference | optimiser | gathering | MiB of training");
     for row in rows {
         table.row([
             String::from(row.head),

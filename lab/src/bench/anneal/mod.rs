@@ -213,17 +213,7 @@ fn summarise(rows: &[AnnealRow]) -> Vec<FamilySummary> {
 
 /// The summary, with times as multiples of the fastest peer's in the family.
 fn table(summary: &[FamilySummary]) -> MarkdownTable {
-    let mut table = MarkdownTable::new(
-        "",
-        &[
-            "family",
-            "method",
-            "solved by all seeds",
-            "success per restart",
-            "median ms",
-            "× best peer",
-        ],
-    );
+    let mut table = MarkdownTable::new("", "family | method | solved by all seeds | success per restart | median ms | × best peer");
     for row in summary {
         let peers = summary
             .iter()

@@ -11,22 +11,7 @@ use crate::harness::table::{short, short_or_dash, whole_percent};
 use crate::harness::{MarkdownTable, setups};
 
 pub(super) fn errors(cells: &[CellMean]) -> MarkdownTable {
-    let mut table = MarkdownTable::new(
-        "Mean over rows of the largest error of a marginal / the mean error",
-        &[
-            "problem",
-            "u",
-            "scores",
-            "engine",
-            "rows",
-            "max / mean error",
-            "converged %",
-            "doubtful %",
-            "log Z error",
-            "bounds",
-            "µs per row",
-        ],
-    );
+    let mut table = MarkdownTable::new("Mean over rows of the largest error of a marginal / the mean error", "problem | u | scores | engine | rows | max / mean error | converged % | doubtful % | log Z error | bounds | µs per row");
     for cell in cells {
         table.row([
             cell.problem.to_owned(),
@@ -77,8 +62,8 @@ pub(super) fn ratios(cells: &[CellMean]) -> Vec<ErrorRatio> {
 }
 
 pub(super) fn ratio_table(ratios: &[ErrorRatio]) -> MarkdownTable {
-    let columns = ["problem", "u", "scores", "damped LBP", "forest-bp", "ratio"];
-    let mut table = MarkdownTable::new("Mean errors of damped LBP and of `forest-bp`", &columns);
+    let columns = "problem | u | scores | damped LBP | forest-bp | ratio";
+    let mut table = MarkdownTable::new("Mean errors of damped LBP and of `forest-bp`", columns);
     for ratio in ratios {
         table.row([
             ratio.problem.to_owned(),

@@ -193,8 +193,8 @@ fn page(command: &HmcCommand, runs: &[FinishedRun]) -> ResultPage {
             0.0 => String::from("All labels known:"),
             share => format!("{:.0} % of the known labels removed from training:", 100.0 * share),
         };
-        let columns = ["set", "C-HMCNN, published", "phex", "engine", "independent", "max"];
-        let mut table = MarkdownTable::new(&title, &columns);
+        let columns = "set | C-HMCNN, published | phex | engine | independent | max";
+        let mut table = MarkdownTable::new(&title, columns);
         for set in &SETS {
             let of = |method: &str| {
                 let chosen = |(job, _): &&FinishedRun| {

@@ -122,7 +122,7 @@ impl<'a> ResultTables<'a> {
             .collect();
         let mut columns = vec!["", "method"];
         columns.extend(parts.iter().map(String::as_str));
-        let mut table = MarkdownTable::new(title, &columns);
+        let mut table = MarkdownTable::new(title, columns);
         for group in self.groups() {
             for first in self.measured.iter().filter(|m| self.method(m).group == group) {
                 let same = |other: &&MeasuredCell| {
@@ -160,10 +160,7 @@ impl<'a> ResultTables<'a> {
 
     /// Soft relations against the hard ones of their group, run by run.
     fn soft_against_hard(&self) -> MarkdownTable {
-        let mut table = MarkdownTable::new(
-            "Soft relations, u chosen on validation rows, against hard ones of the same group: gain in top-1 accuracy, % (paired t-test)",
-            &["", "relabelled", "soft", "inference", "gain over hard"],
-        );
+        let mut table = MarkdownTable::new("Soft relations, u chosen on validation rows, against hard ones of the same group: gain in top-1 accuracy, % (paired t-test)", " | relabelled | soft | inference | gain over hard");
         for group in self.groups() {
             for &part in &self.settings.relabelled {
                 let hard =
@@ -193,18 +190,7 @@ impl<'a> ResultTables<'a> {
     /// The recipe against the other methods.
     fn recipe(&self) -> Option<MarkdownTable> {
         let recipe = self.settings.recipe.as_deref()?;
-        let mut table = MarkdownTable::new(
-            "The recipe (strengths chosen on validation rows, hard among them) against others: gain in top-1 accuracy, %",
-            &[
-                "relabelled",
-                "chosen",
-                "top-1",
-                "over HEX from random weights",
-                "over the best staged pHEX (the paper's)",
-                "over the best HEX or constant u of all, by its test rows",
-                "over the best baseline, by its test rows",
-            ],
-        );
+        let mut table = MarkdownTable::new("The recipe (strengths chosen on validation rows, hard among them) against others: gain in top-1 accuracy, %", "relabelled | chosen | top-1 | over HEX from random weights | over the best staged pHEX (the paper's) | over the best HEX or constant u of all, by its test rows | over the best baseline, by its test rows");
         for &part in &self.settings.relabelled {
             let Some(chosen) = self.best(self.of(recipe, part)) else { continue };
             let against = |other: Option<&MeasuredCell>| {

@@ -154,8 +154,8 @@ impl ZeroShotTables<'_> {
     fn table(&self, logits: bool) -> MarkdownTable {
         let with = if logits { "with class logits" } else { "attributes alone decide" };
         let title = format!("Mean accuracy per unseen class, %; {with}");
-        let columns = ["relations", "test", "against HEX", "validation"];
-        let mut table = MarkdownTable::new(&title, &columns);
+        let columns = "relations | test | against HEX | validation";
+        let mut table = MarkdownTable::new(&title, columns);
         let hard = self.hard(logits);
         for row in self.rows(logits) {
             let against = hard.as_ref().and_then(|hard| PairedTest::new(&row.tests, &hard.tests));
@@ -173,8 +173,8 @@ impl ZeroShotTables<'_> {
     /// Whether the recipe loses to hard relations or to a constant strength.
     fn recipe_table(&self) -> MarkdownTable {
         let title = "The recipe against hard relations and every strength";
-        let columns = ["against", "difference", "loses by more than the standard error"];
-        let mut table = MarkdownTable::new(title, &columns);
+        let columns = "against | difference | loses by more than the standard error";
+        let mut table = MarkdownTable::new(title, columns);
         let Some(recipe) = self.recipe(false) else { return table };
         for (at, _) in self.given(false) {
             let row = self.row(at);
@@ -188,8 +188,8 @@ impl ZeroShotTables<'_> {
 
     /// The choice of validation in each fold, and its test.
     fn choices(&self) -> MarkdownTable {
-        let columns = ["fold", "entry", "chosen", "validation", "test"];
-        let mut table = MarkdownTable::new("What validation chose, %", &columns);
+        let columns = "fold | entry | chosen | validation | test";
+        let mut table = MarkdownTable::new("What validation chose, %", columns);
         let mut rows: Vec<ReportRow> = self.hard(false).into_iter().collect();
         rows.extend(self.tuned(false));
         let others = self.entries.iter().enumerate();
