@@ -26,6 +26,8 @@ __all__ = [
     "Strength",
     "Strengths",
     "__version__",
+    "exclusion_marks",
+    "graph_layout",
     "set_threads",
     "threads",
 ]
@@ -36,6 +38,8 @@ _Real = TypeVar("_Real", np.float32, np.float64)
 
 def threads() -> int: ...
 def set_threads(count: int | None) -> None: ...
+def graph_layout(graph: Graph) -> tuple[list[int], list[float], list[str | None], int]: ...
+def exclusion_marks(graph: Graph) -> list[tuple[list[str], Strength, str, int]]: ...
 
 @final
 class Strength:

@@ -10,6 +10,7 @@ use phex::infer::Evidence;
 use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
 use phex::model::Model;
 use phex_io::{Limits, ReadOptions, ScoreReader, ScoreValues, Targets};
+use phex_report::evaluation_page;
 use phex_train::{Examples, TrainedModel};
 
 use crate::args::EvalCommand;
@@ -51,7 +52,8 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
             command.data.data.iter().map(|f| f.display().to_string()).collect();
         let rows = evaluation.counts.rows;
         let subtitle = format!("{rows} rows of {}", files.join(", "));
-        pages::evaluation(&title, &subtitle, &graph, &evaluation, &notes).write(path)?;
+        let page = evaluation_page(&title, &subtitle, &graph, &evaluation, &notes);
+        phex_io::write_text(path, &page.html())?;
     }
     if command.json {
         output::json(&evaluation)?;

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::args::{EngineArguments, PredictCommand};
 use crate::device::Device;
 use crate::infer::{best_engine, use_threads};
-use crate::{Outcome, data, output, report};
+use crate::{Outcome, data, output};
 
 /// ScoreRows that the processor predicts at a time.
 const PIECE: usize = 1024;
@@ -84,7 +84,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     if command.out.is_file() {
         let mut beside = command.out.clone().into_os_string();
         beside.push(".run.json");
-        report::write_whole(beside.as_ref(), &(serde_json::to_string_pretty(&summary)? + "\n"))?;
+        phex_io::write_text(beside.as_ref(), &(serde_json::to_string_pretty(&summary)? + "\n"))?;
     }
     if command.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;

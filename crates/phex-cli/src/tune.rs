@@ -10,6 +10,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use phex::graph::Strength;
+use phex::metrics::Spread;
+use phex_io::write_text;
+use phex_report::{MethodTable, MetricColumn, Page, Section, SettingsTable, StrengthCurve};
 use phex_train::{
     Checkpoint, Config, Metric, SettingSummary, StrengthSetting, TrainedModel, Trial, Tuning,
 };
@@ -18,9 +21,6 @@ use serde::Serialize;
 use crate::args::TuneCommand;
 use crate::device::Device;
 use crate::infer::use_threads;
-use crate::report::{
-    Comparison, Measured, MetricColumn, Report, Section, Settings, StrengthCurve, write_whole,
-};
 use crate::train::{self, Inputs, Job, Place, Sets, Wanted};
 use crate::{Outcome, output, pages};
 
@@ -111,7 +111,7 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
             }
             chosen.add(trial.clone());
             tuning.add(trial);
-            write_whole(&results, &(serde_json::to_string_pretty(&tuning)? + "\n"))?;
+            write_text(&results, &(serde_json::to_string_pretty(&tuning)? + "\n"))?;
             trial_place.forget()?;
         }
     }
@@ -197,13 +197,14 @@ fn finish(
     let metric = tuning.metric.name();
     let settings = tuning.summary();
     let curve = curve(metric, &settings, best.setting);
-    write_whole(&command.out.join("strength.svg"), &curve.svg())?;
+    write_text(&command.out.join("strength.svg"), &curve.svg())?;
     if !command.run.no_report {
         let path = command.run.report.clone().unwrap_or_else(|| command.out.join("report.html"));
-        page(command, config, &settings, &curve)?.write(&path)?;
+        write_text(&path, &page(command, config, &settings, &curve)?.html())?;
     }
     let mut text = format!("{:<12}{metric:>10}{:>12}{:>7}\n", "strength", "deviation", "seeds");
-    for SettingSummary { setting, count, mean, deviation } in &settings {
+    for SettingSummary { setting, spread } in &settings {
+        let Spread { mean, deviation, count } = spread;
         let deviation = deviation.map_or(String::from("–"), |value| format!("{value:.4}"));
         text.push_str(&format!(
             "{:<12}{mean:>10.4}{deviation:>12}{count:>7}\n",
@@ -258,11 +259,8 @@ pub(crate) fn curve(
     settings: &[SettingSummary],
     best: StrengthSetting,
 ) -> StrengthCurve {
-    let value =
-        |summary: &SettingSummary| Measured { mean: summary.mean, deviation: summary.deviation };
-    let placed = settings
-        .iter()
-        .filter_map(|summary| strength(summary.setting).map(|strength| (strength, value(summary))));
+    let placed =
+        settings.iter().filter_map(|summary| Some((strength(summary.setting)?, summary.spread)));
     let (hard, points): (Vec<_>, Vec<_>) = placed.partition(|(u, _)| u.is_infinite());
     StrengthCurve {
         metric: metric.to_owned(),
@@ -277,12 +275,9 @@ fn page(
     config: &Config,
     settings: &[SettingSummary],
     curve: &StrengthCurve,
-) -> anyhow::Result<Report> {
-    let row = |summary: &SettingSummary| {
-        let value = Measured { mean: summary.mean, deviation: summary.deviation };
-        (summary.setting.to_string(), vec![value])
-    };
-    let table = Comparison {
+) -> anyhow::Result<Page> {
+    let row = |summary: &SettingSummary| (summary.setting.to_string(), vec![summary.spread]);
+    let table = MethodTable {
         metrics: vec![MetricColumn { name: curve.metric.clone(), higher_is_better: true }],
         methods: settings.iter().map(row).collect(),
     };
@@ -291,8 +286,8 @@ fn page(
     if let Some(stage) = config["stages"].as_array_mut().and_then(|stages| stages.last_mut()) {
         stage["strength"] = "as above".into();
     }
-    let settings: Settings = pages::settings(&config);
-    Ok(Report {
+    let settings = SettingsTable::from_json(&config);
+    Ok(Page {
         title: format!("Tuning of {title}"),
         subtitle: format!("{} strengths, {} seeds each", table.methods.len(), command.seeds),
         sections: vec![

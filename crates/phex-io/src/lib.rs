@@ -28,7 +28,6 @@
 //!   [`read_bundle`] store a trained model in a folder; `docs/datasets.md` describes both.
 //! - [`read_uai`] and [`read_ising`] read models of other programs, and [`read_samples`] the samples
 //!   of their solvers; `docs/formats.md` describes them and the graph formats.
-//! - [`graph_picture`] draws a graph as SVG, optionally with a number for each label.
 //!
 //! Files from strangers are safe to read: [`Limits`] keep them from filling the memory, and a
 //! damaged file gives an [`Error`], never a panic.
@@ -46,11 +45,9 @@ pub use bundle::{
 };
 pub use error::{CellLocation, Error, RecordNumber};
 pub use files::limits::Limits;
-pub use files::markup::escape_markup;
-pub use files::output::Output;
+pub use files::output::{Output, write_text};
 pub use graphs::{
-    ClassMatrix, Format, LabelValues, ReadOptions, cell_strengths, graph_of_arff, graph_picture,
-    graph_to_string, parse_graph, read_graph, read_graph_from, write_graph,
+    ClassMatrix, Format, ReadOptions, cell_strengths, graph_of_arff, graph_to_string, parse_graph, read_graph, read_graph_from, write_graph,
 };
 pub use models::ising::{IsingFormat, ising_to_string, parse_ising, read_ising, write_ising};
 pub use models::samples::{SolverSample, parse_samples, read_samples};

@@ -11,6 +11,7 @@ mod engine;
 mod errors;
 mod graph;
 mod head;
+mod layout;
 mod options;
 mod posterior;
 mod report;
@@ -31,6 +32,7 @@ mod _core {
         engine::Engine,
         graph::Graph,
         head::Head,
+        layout::{exclusion_marks, graph_layout},
         posterior::{Gradients, Plan, Posterior},
         report::{Finding, Report, RootCause, Step},
         strength::Strength,

@@ -22,9 +22,7 @@ pub(crate) use graph::{
     ShowCommand, StatesCommand, TransformCommand,
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
-pub(crate) use rows::{
-    BenchCommand, EnginesCommand, InferCommand, MapCommand, RowArguments, TableArguments,
-};
+pub(crate) use rows::{InferCommand, MapCommand, RowArguments, TableArguments};
 pub(crate) use settings::{Curriculum, StageEpochs, WarmUp};
 pub(crate) use train::{
     LossName, ObjectiveName, OptimiserName, RunArguments, SettingArguments, TieName, TrainCommand,
@@ -56,11 +54,6 @@ pub(crate) enum Command {
     Eval(Box<EvalCommand>),
     /// Find the strength of the relations that serves best
     Tune(Box<TuneCommand>),
-    /// Measure
-    #[command(subcommand)]
-    Bench(Box<BenchCommand>),
-    /// Run an experiment of the paper, or your own, on real data
-    Experiment(ExperimentCommand),
     /// Turn the samples of an annealer back into label sets
     Samples(Box<SamplesCommand>),
     /// See all of it on built-in data: a graph, and training when most labels are coarse
@@ -89,32 +82,4 @@ pub(crate) struct DemoCommand {
     /// Write pictures, data, a trained model and a report into this folder
     #[arg(long, value_name = "FOLDER", default_value = "phex-demo")]
     pub(crate) out: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExperimentCommand {
-    /// One that is built in (imagenet, cifar100, awa, cub, apy, speed, inference), or a TOML file
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    /// The folder of the data sets
-    #[arg(long, value_name = "FOLDER", env = "PHEX_DATA", default_value = "../shared/data")]
-    pub(crate) data: PathBuf,
-    /// Where runs, tables and figures go [default: phex-experiment-NAME]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) out: Option<PathBuf>,
-    /// Go on with the runs that the folder has
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// A miniature in a minute, on generated data where the real are not there
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Runs side by side [default: all cores]
-    #[arg(long, value_name = "N", env = "PHEX_THREADS", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) threads: Option<u16>,
-    /// Print what was found as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No progress
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, value_parser};
+use clap::Args;
 
-use super::numbers::{at_least_one, finite};
+use super::numbers::at_least_one;
 use super::{DeviceArguments, EngineArguments, GraphInput};
 
 /// Rows of scores, and what is known of them.
@@ -74,44 +74,4 @@ pub(crate) struct MapCommand {
     // Last, for what follows would come under its headings.
     #[command(flatten)]
     pub(crate) rows: RowArguments,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BenchCommand {
-    /// Time and error of every engine that takes a graph
-    Engines(EnginesCommand),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct EnginesCommand {
-    #[command(flatten)]
-    pub(crate) input: GraphInput,
-    #[command(flatten)]
-    pub(crate) table: TableArguments,
-    /// Rows that are drawn, or taken from the table of scores
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 16,
-        value_parser = value_parser!(u64).range(1..=1_000_000)
-    )]
-    pub(crate) count: u64,
-    /// Without scores: draw them from a normal distribution of this standard deviation, 1 when not
-    /// given
-    #[arg(long, value_name = "DEVIATION", value_parser = finite, conflicts_with = "scores")]
-    pub(crate) spread: Option<f64>,
-    /// Most repetitions of each measurement; the fastest counts
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 3,
-        value_parser = value_parser!(u64).range(1..=1000)
-    )]
-    pub(crate) repetitions: u64,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-    // Last, for what follows would come under its headings.
-    #[command(flatten)]
-    pub(crate) engine: EngineArguments,
 }

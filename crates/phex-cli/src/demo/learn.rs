@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use phex::decide::Classes;
 use phex::infer::{Evidence, Options, Plan};
 use phex::metrics::{
-    Binning, Evaluation, EvaluationOptions, Reliability, Table, class_reliability, class_report,
-    evaluate,
+    Binning, Evaluation, EvaluationOptions, Reliability, Spread, Table, class_reliability,
+    class_report, evaluate,
 };
 use phex::model::Model;
 use phex_io::{Dataset, Targets};
@@ -16,7 +16,6 @@ use rayon::prelude::*;
 
 use super::methods::Method;
 use super::world::World;
-use crate::report::Measured;
 use crate::tune::measured;
 
 const TRAINING: usize = 3000;
@@ -135,7 +134,7 @@ fn truths(targets: &Targets) -> Vec<Evidence> {
 impl Tried<'_> {
     /// What the table shows: accuracy of animals and of kinds, the part of the rows that break
     /// relations, and the calibration error of the most probable animal.
-    pub(super) fn scores(&self) -> [Measured; 4] {
+    pub(super) fn scores(&self) -> [Spread; 4] {
         let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
         let accuracy = |run: &Run| {
             let top = run.evaluation.classes.as_ref().and_then(|classes| classes.top.first());
@@ -154,16 +153,13 @@ impl Tried<'_> {
     }
 
     /// The accuracy of animals on the validation rows.
-    pub(super) fn validation(&self) -> Measured {
+    pub(super) fn validation(&self) -> Spread {
         self.mean(|run| run.validation_accuracy)
     }
 
-    fn mean(&self, value: impl Fn(&Run) -> f64) -> Measured {
+    fn mean(&self, value: impl Fn(&Run) -> f64) -> Spread {
         let values: Vec<f64> = self.runs.iter().map(value).collect();
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Measured { mean, deviation: (count > 1.0).then(|| (square / (count - 1.0)).sqrt()) }
+        Spread::of(&values).unwrap_or(Spread::single(f64::NAN))
     }
 }
 

@@ -19,7 +19,6 @@ use phex::infer::Options;
 use crate::args::DemoCommand;
 use crate::data::LabelSettings;
 use crate::device::Device;
-use crate::report::write_whole;
 use crate::train::{self, Inputs, Job, Place, Sets, Trained, Wanted};
 use crate::{Outcome, output};
 use learn::{Data, Tried, best};
@@ -97,11 +96,11 @@ fn write(results: &Results<'_>, folder: &Path, place: &Place) -> anyhow::Result<
     let Results { world, data, .. } = results;
     let rows = data.seeds.first().context("there are no rows")?;
     let file = |name: &str| folder.join(name);
-    write_whole(&file("graph.toml"), &world.text)?;
+    phex_io::write_text(&file("graph.toml"), &world.text)?;
     for (name, rows) in
         [("train.csv", &rows.training), ("valid.csv", &rows.validation), ("test.csv", &data.test)]
     {
-        write_whole(&file(name), &world.csv(rows))?;
+        phex_io::write_text(&file(name), &world.csv(rows))?;
     }
     let winner = results.winner()?;
     let run = winner.runs.first().context("nothing was trained")?;
@@ -130,7 +129,8 @@ fn write(results: &Results<'_>, folder: &Path, place: &Place) -> anyhow::Result<
     };
     let wanted = Wanted { report: true, report_file: None, json: false, quiet: true };
     train::write(place, &job, &trained, &inputs, &wanted)?;
-    page::page(results)?.write(&file("report.html"))
+    phex_io::write_text(&file("report.html"), &page::page(results)?.html())?;
+    Ok(())
 }
 
 fn heading(text: &str) -> anyhow::Result<()> {

@@ -12,7 +12,7 @@ use super::learn::{Data, TOLERANCE, Tried};
 use super::world::World;
 use super::{Results, heading};
 use crate::output;
-use crate::report::Measured;
+use phex::metrics::Spread;
 
 /// Labels of a row that are shown.
 const SHOWN: usize = 5;
@@ -81,7 +81,7 @@ pub(super) fn tables(results: &Results<'_>) -> anyhow::Result<()> {
 }
 
 fn line(tried: &Tried<'_>) -> String {
-    let cell = |value: Measured| {
+    let cell = |value: Spread| {
         let deviation = value
             .deviation
             .map_or(String::new(), |deviation| format!(" ±{:>4.1}", 100.0 * deviation));

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Counts;
 use crate::args::ConvertCommand;
 use crate::model::{Kind, is_uai};
-use crate::{input, output};
+use crate::output;
 
 /// What an Ising model or a UAI file holds.
 #[derive(Serialize)]
@@ -72,8 +72,7 @@ fn graph(command: &ConvertCommand) -> anyhow::Result<()> {
         bail!("--scores and --hard are for Ising models and UAI files: name one with --to");
     }
     let graph = command.input.graph()?;
-    let to = input::format(command.to.as_deref())?;
-    phex_io::write_graph(&graph, &command.out, to)?;
+    super::write(&graph, &command.out, command.to.as_deref())?;
     if command.json {
         output::json(&Counts::of(&graph))?;
     }

@@ -22,7 +22,7 @@ use crate::{Outcome, output};
 use diagnosis::DiagnosisWriter;
 pub(crate) use map::{best_engine, run as map};
 pub(crate) use plan::run as plan;
-pub(crate) use source::{Source, use_threads, zeros};
+pub(crate) use source::{Source, use_threads};
 use summary::Summary;
 
 /// ScoreRows that are in memory at a time: fewer of wide tables.

@@ -48,7 +48,7 @@ pub(crate) fn use_threads(threads: Option<usize>) {
 }
 
 /// A row of zeros: the scores of a model that holds its own.
-pub(crate) fn zeros(labels: usize) -> ScoreRows {
+fn zeros(labels: usize) -> ScoreRows {
     ScoreRows { count: 1, values: ScoreValues::F64(vec![0.0; labels]), kept: Vec::new() }
 }
 

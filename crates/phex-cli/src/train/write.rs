@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use phex::infer::Plan;
 use phex::metrics::Evaluation;
-use phex_io::{ModelCard, write_bundle};
+use phex_io::{ModelCard, write_bundle, write_text};
 use phex_train::{Config, Metric, ObjectiveConfig, RowChoice};
 use serde::Serialize;
 
 use super::{Job, Place, Trained};
-use crate::pages;
-use crate::{output, report};
+use crate::{output, pages};
 
 /// The files that a run read.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -115,10 +114,11 @@ pub(crate) fn write(
     if wanted.report {
         let path = wanted.report_file.map_or_else(|| place.report_file(), Path::to_owned);
         let subtitle = describe(&run);
-        pages::training(&title, &subtitle, trained, &run.notes)?.write(&path)?;
+        let page = pages::training(&title, &subtitle, trained, &run.notes)?;
+        write_text(&path, &page.html())?;
     }
     let text = serde_json::to_string_pretty(&run)? + "\n";
-    report::write_whole(&place.run_file(), &text)?;
+    write_text(&place.run_file(), &text)?;
     place.forget()?;
     if wanted.json {
         output::text(&text)?;
@@ -197,13 +197,13 @@ fn card(place: &Place, run: &Run<'_>, job: &Job<'_>) -> ModelCard {
         (None, _) => String::new(),
     };
     let evaluation = run.validation.map_or(Vec::new(), |evaluation| {
-        pages::results(evaluation)
+        phex_report::main_metrics(evaluation)
             .into_iter()
-            .filter(|(_, value, _)| value.is_finite())
-            .map(|(measure, value, _)| phex_io::Evaluation {
+            .filter(|metric| metric.value.mean.is_finite())
+            .map(|metric| phex_io::Evaluation {
                 data: String::from("validation"),
-                measure,
-                value,
+                measure: metric.name,
+                value: metric.value.mean,
             })
             .collect()
     });

@@ -5,12 +5,10 @@
 //! - [`text`]: decoded text with its name, line numbers and the wording of messages.
 //! - [`lines`] and [`csv`]: streams, read one line or one record at a time.
 //! - [`output`]: files that appear only once they are complete.
-//! - [`markup`]: text inside XML and HTML.
 
 pub(crate) mod csv;
 pub(crate) mod input;
 pub(crate) mod limits;
 pub(crate) mod lines;
-pub(crate) mod markup;
 pub(crate) mod output;
 pub(crate) mod text;

@@ -34,13 +34,11 @@ pub enum Format {
     Arff,
     /// Graphviz; it can only be written.
     Dot,
-    /// A picture; it can only be written.
-    Svg,
 }
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Format; 13] = [
+    pub const ALL: [Format; 12] = [
         Format::Toml,
         Format::Json,
         Format::Csv,
@@ -53,7 +51,6 @@ impl Format {
         Format::Matrix,
         Format::Arff,
         Format::Dot,
-        Format::Svg,
     ];
 
     /// The name used on the command line.
@@ -71,19 +68,18 @@ impl Format {
             Format::Matrix => "matrix",
             Format::Arff => "arff",
             Format::Dot => "dot",
-            Format::Svg => "svg",
         }
     }
 
     /// Whether graphs can be read from it.
     pub fn can_read(self) -> bool {
-        !matches!(self, Format::Dot | Format::Svg)
+        self != Format::Dot
     }
 
     /// Whether graphs can be written to it.
     pub fn can_write(self) -> bool {
-        use Format::{Csv, Dot, Hxg, Json, Outline, Svg, Toml, Tsv};
-        matches!(self, Toml | Json | Csv | Tsv | Hxg | Outline | Dot | Svg)
+        use Format::{Csv, Dot, Hxg, Json, Outline, Toml, Tsv};
+        matches!(self, Toml | Json | Csv | Tsv | Hxg | Outline | Dot)
     }
 
     /// The names of the formats that can be read, separated by commas.
@@ -124,7 +120,6 @@ impl Format {
             "ttl" | "turtle" | "nt" => Format::Turtle,
             "arff" => Format::Arff,
             "dot" | "gv" => Format::Dot,
-            "svg" => Format::Svg,
             _ => return None,
         })
     }

@@ -18,7 +18,6 @@ mod obo;
 mod outline;
 mod read;
 mod sink;
-mod svg;
 mod toml;
 mod toml_write;
 mod turtle;
@@ -30,7 +29,6 @@ pub use arff::graph_of_arff;
 pub use format::Format;
 pub use matrix::{ClassMatrix, cell_strengths};
 pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
-pub use svg::{LabelValues, graph_picture};
 pub use write::{graph_to_string, write_graph};
 
 use phex::graph::{RelationGraph, Semantics};

@@ -150,7 +150,7 @@ fn parse(
         }
         Format::Arff => arff::read(&source, &mut sink)?,
         Format::Matrix => read_matrix(&source, options, &mut sink)?,
-        Format::Dot | Format::Svg => {
+        Format::Dot => {
             return Err(Error::OneWay { path: name.to_owned(), format, only: "written" });
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use phex::graph::RelationGraph;
 
-use super::{dot, edges_write, hxg, json, outline, svg, toml_write};
+use super::{dot, edges_write, hxg, json, outline, toml_write};
 use crate::files::input::is_standard;
 use crate::files::output::write_text;
 use crate::{Error, Format};
@@ -56,7 +56,6 @@ pub fn graph_to_string(graph: &RelationGraph, format: Format) -> Result<String, 
         Format::Hxg => hxg::write(graph),
         Format::Outline => outline::write(graph),
         Format::Dot => Ok(dot::write(graph)),
-        Format::Svg => Ok(svg::graph_picture(graph, None)),
         Format::Obo | Format::Turtle | Format::WordNet | Format::Matrix | Format::Arff => {
             let path = String::from("the graph");
             Err(Error::OneWay { path, format, only: "read" })
@@ -85,6 +84,17 @@ mod tests {
         let nowhere = folder.path().join("missing").join("g.toml");
         let error = write_graph(&graph, &nowhere, None).unwrap_err().to_string();
         assert!(error.contains("g.toml: cannot be written"), "{error}");
+    }
+
+    #[test]
+    fn texts_are_written_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        write_text(&path, "all of it").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "all of it");
+        let nowhere = folder.path().join("missing").join("report.html");
+        let error = write_text(&nowhere, "").unwrap_err().to_string();
+        assert!(error.contains("report.html: cannot be written"), "{error}");
     }
 
     #[test]

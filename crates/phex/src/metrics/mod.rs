@@ -11,6 +11,7 @@
 //! | [`set_scores`], [`hierarchical_scores`] | label sets, as [`decide`](crate::decide) makes them |
 //! | [`set_violations`], [`probability_violations`] | relations that predictions break |
 //! | [`losses`], [`reliability`], [`class_reliability`] | log-loss, Brier score, calibration |
+//! | [`Spread`] | mean, deviation and standard error over runs |
 //!
 //! What cannot be judged is left out and counted, never guessed: entries of unknown truth, entries
 //! without a probability (NaN or infinite, from rows that inference could not answer), and rows
@@ -26,6 +27,7 @@ mod probability;
 mod ranking;
 mod render;
 mod sets;
+mod spread;
 mod table;
 mod violations;
 
@@ -39,5 +41,6 @@ pub use multiclass::{
 pub use probability::{LOG_LOSS_FLOOR, LabelLoss, Losses, losses};
 pub use ranking::{Ranking, average_precision};
 pub use sets::{Confusion, SetScores, set_scores};
+pub use spread::Spread;
 pub use table::{Counts, LabelTable};
 pub use violations::{Violations, probability_violations, set_violations};
