@@ -26,6 +26,7 @@ __all__ = [
     "Strength",
     "Strengths",
     "__version__",
+    "contradiction",
     "set_threads",
     "threads",
 ]
@@ -36,6 +37,7 @@ _Real = TypeVar("_Real", np.float32, np.float64)
 
 def threads() -> int: ...
 def set_threads(count: int | None) -> None: ...
+def contradiction(row: int, labels: list[str], evidence: list[int]) -> str: ...
 
 @final
 class Strength:
@@ -377,11 +379,12 @@ class Head:
     def train(
         graph: Graph,
         features: Float32,
-        known: Known,
-        config: str,
+        evidence: Known,
+        choices: str,
         weights: Float64 | None = None,
         on_epoch: Callable[[str], object] | None = None,
-        warm_up: bool = False,
+        run_folder: str | PathLike[str] | None = None,
+        names: list[str] | None = None,
     ) -> Head: ...
     @staticmethod
     def _restore(config: str, graph: Graph, tensors: dict[str, Float32]) -> Head: ...

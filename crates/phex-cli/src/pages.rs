@@ -3,84 +3,26 @@
 use phex::graph::RelationGraph;
 use phex::learn::Strengths;
 use phex::metrics::{Evaluation, Reliability};
-use phex_train::{EpochRecord, Metric as Chosen, StrengthConfig, TrainedModel};
+use phex_train::{
+    EpochRecord, Headline, Metric as Chosen, StrengthConfig, TrainedModel, TrainedRun, headlines,
+};
 use serde_json::Value;
 
 use crate::report::{
     Bin, Curves, Epoch, GraphPicture, LabelRow, LabelTable, Measured, Metric, ReliabilityDiagram,
     Report, Section, Settings, Stage, Summary, Warnings,
 };
-use crate::train::Trained;
 
 /// More learned strengths than this are not listed.
 const LISTED: usize = 60;
 
-/// The results that matter most: a name, a value (NaN where there is none) and what it means.
-pub(crate) fn results(evaluation: &Evaluation) -> Vec<(String, f64, &'static str)> {
-    let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    let mut results = vec![
-        (
-            "AU(PRC)",
-            of(evaluation.average_precision.micro),
-            "average precision over all pairs of a row and a label",
-        ),
-        ("mean average precision", of(evaluation.average_precision.macro_mean), "mean over labels"),
-        ("ROC area", of(evaluation.roc_area.macro_mean), "mean over labels"),
-        ("F1", of(evaluation.f1.micro), "of the label sets, over all pairs"),
-        (
-            "hierarchical F",
-            of(evaluation.hierarchical.f),
-            "of the label sets with all that is above them",
-        ),
-        (
-            "subset accuracy",
-            of(evaluation.subset_accuracy),
-            "rows whose label sets are right in all that is known",
-        ),
-        ("log-loss", of(evaluation.log_loss), "mean over pairs; less is better"),
-        ("Brier score", of(evaluation.brier), "mean over pairs; less is better"),
-        (
-            "calibration error",
-            of(evaluation.calibration_error),
-            "mean distance of probability and frequency; less is better",
-        ),
-    ]
-    .into_iter()
-    .map(|(name, value, meaning)| (name.to_owned(), value, meaning))
-    .collect::<Vec<_>>();
-    if let Some(classes) = &evaluation.classes {
-        for top in classes.top.iter().rev() {
-            let name =
-                if top.k == 1 { "accuracy".into() } else { format!("top-{} accuracy", top.k) };
-            results
-                .insert(0, (name, of(top.accuracy), "rows whose class is among the most probable"));
-        }
-    }
-    let broken = &evaluation.probability_violations;
-    let part = broken.violating_rows as f64 / broken.rows as f64;
-    results.push((
-        String::from("rows that break relations"),
-        part,
-        "probabilities that no legal distribution has",
-    ));
-    results
-}
-
-/// What a reader has to know of the truths, where they say little.
-pub(crate) fn one_sided(evaluation: &Evaluation) -> Option<String> {
-    let counts = &evaluation.counts;
-    let text = "no label of these rows is known to be off, so precision, areas and calibration say \
-                nothing; `--unlisted off` takes labels that a row does not list as off";
-    (counts.known > 0 && counts.known == counts.positives).then(|| text.to_owned())
-}
-
 fn summary(evaluation: &Evaluation) -> Summary {
-    let metric = |(name, mean, meaning): (String, f64, &str)| Metric {
-        name,
-        value: Measured { mean, deviation: None },
-        meaning: meaning.to_owned(),
+    let metric = |line: Headline| Metric {
+        name: line.name,
+        value: Measured { mean: line.value, deviation: None },
+        meaning: line.meaning.to_owned(),
     };
-    Summary { metrics: results(evaluation).into_iter().map(metric).collect() }
+    Summary { metrics: headlines(evaluation).into_iter().map(metric).collect() }
 }
 
 /// Results, calibration, labels and the graph.
@@ -163,12 +105,12 @@ pub(crate) fn evaluation(
 pub(crate) fn training(
     title: &str,
     subtitle: &str,
-    trained: &Trained,
+    run: &TrainedRun,
     notes: &[String],
 ) -> anyhow::Result<Report> {
-    let model = &trained.model;
+    let model = &run.model;
     let curves = Section::new("Training").with(&curves(model));
-    let mut all = match &trained.evaluation {
+    let mut all = match &run.evaluation {
         Some(evaluation) => sections(&model.graph, evaluation, notes),
         None => {
             let values = vec![f64::NAN; model.graph.len()];

@@ -29,6 +29,7 @@ mod _core {
         builder::GraphBuilder,
         cuda::CudaEngine,
         engine::Engine,
+        errors::contradiction,
         graph::Graph,
         head::Head,
         posterior::{Gradients, Plan, Posterior},

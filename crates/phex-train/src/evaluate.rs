@@ -1,6 +1,6 @@
-//! What a trained model says of a whole table, and how good that is where its labels are known.
+//! Predictions of a trained model for a whole table, and how good they are where the table has targets.
 //!
-//! Cost: that of prediction, a piece of rows at a time, and of [`phex::metrics`].
+//! Cost: that of prediction, some rows at a time, and of [`phex::metrics`].
 
 use phex::decide::{Decision, Decisions, decide, decide_scores};
 use phex::infer::{Block, Engine, Evidence};
@@ -11,11 +11,11 @@ use phex_io::{Features, Targets};
 use crate::model::Predictor;
 use crate::{Error, Examples};
 
-/// Rows that are predicted at a time.
+/// Rows predicted at a time.
 const PIECE: usize = 512;
 
 impl Predictor<'_> {
-    /// The probability of each label, of all rows.
+    /// The probability of each label in every row.
     ///
     /// # Errors
     /// [`Error::Examples`] when the table has another number of features.
@@ -29,7 +29,7 @@ impl Predictor<'_> {
     }
 
     /// Label sets of some rows with these probabilities. `best` finds the most probable legal sets
-    /// for [`Decision::Consistent`], which looks at scores; the others look at probabilities alone.
+    /// for [`Decision::Consistent`], which needs scores; the others need probabilities alone.
     ///
     /// # Errors
     /// As [`decide`]; [`phex::Error::NeedsEngine`] without an engine where one is needed.
@@ -65,15 +65,79 @@ impl Predictor<'_> {
         let probabilities = self.predict(examples.features)?;
         let rows = 0..examples.rows();
         let sets = self.decide(&options.decision, best, examples.features, rows, &probabilities)?;
-        let mut truths: Vec<Evidence> = Vec::with_capacity(probabilities.len());
-        (0..examples.rows()).for_each(|row| examples.push_observed(row, &mut truths));
+        let mut evidence: Vec<Evidence> = Vec::with_capacity(probabilities.len());
+        (0..examples.rows()).for_each(|row| examples.push_evidence(row, &mut evidence));
         let model = Model::new(graph)?;
-        Ok(evaluate_sets(options, graph, &model, &probabilities, &truths, &sets)?)
+        Ok(evaluate_sets(options, graph, &model, &probabilities, &evidence, &sets)?)
     }
 }
 
+/// A result that people look at first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Headline {
+    /// Its name.
+    pub name: String,
+    /// Its value; NaN if there is none.
+    pub value: f64,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// The results that matter most.
+pub fn headlines(evaluation: &Evaluation) -> Vec<Headline> {
+    let line = |name: &str, value: Option<f64>, meaning: &'static str| Headline {
+        name: String::from(name),
+        value: value.unwrap_or(f64::NAN),
+        meaning,
+    };
+    let mut lines = Vec::new();
+    for top in evaluation.classes.iter().flat_map(|classes| &classes.top) {
+        let name = match top.k {
+            1 => String::from("accuracy"),
+            k => format!("top-{k} accuracy"),
+        };
+        lines.push(line(&name, top.accuracy, "rows whose class is among the most probable"));
+    }
+    let precision = &evaluation.average_precision;
+    let broken = &evaluation.probability_violations;
+    lines.extend([
+        line("AU(PRC)", precision.micro, "average precision over all pairs of a row and a label"),
+        line("mean average precision", precision.macro_mean, "mean over labels"),
+        line("ROC area", evaluation.roc_area.macro_mean, "mean over labels"),
+        line("F1", evaluation.f1.micro, "of the label sets, over all pairs"),
+        line(
+            "hierarchical F",
+            evaluation.hierarchical.f,
+            "of the label sets with all labels above",
+        ),
+        line("subset accuracy", evaluation.subset_accuracy, "rows whose label set has no error"),
+        line("log-loss", evaluation.log_loss, "mean over pairs; lower is better"),
+        line("Brier score", evaluation.brier, "mean over pairs; lower is better"),
+        line(
+            "calibration error",
+            evaluation.calibration_error,
+            "mean distance of probability and frequency; lower is better",
+        ),
+        line(
+            "rows that break relations",
+            Some(broken.violating_rows as f64 / broken.rows as f64),
+            "probabilities that no legal distribution has",
+        ),
+    ]);
+    lines
+}
+
+/// Why precision is meaningless, if no label of the rows is off.
+pub fn lacks_negatives(evaluation: &Evaluation) -> Option<&'static str> {
+    let counts = &evaluation.counts;
+    (counts.known > 0 && counts.known == counts.positives).then_some(
+        "no label of these rows is off, so precision, areas and calibration mean nothing; take \
+         unlisted labels as off if they are",
+    )
+}
+
 impl Examples<'_> {
-    /// A copy of some rows, such as those that a trainer held out.
+    /// A copy of some rows, such as the rows a trainer held out.
     ///
     /// # Panics
     /// When there is no such row.

@@ -1,9 +1,8 @@
-//! Tuning: which strength of the relations serves best.
+//! Tuning: which strength of the relations works best.
 //!
 //! A [`Trial`] is one training run with one setting and one seed, measured on validation rows.
-//! [`Tuning`] collects trials, knows which are still to be run, and sums them up by setting: the
-//! mean over seeds and the sample standard deviation `√(Σ (x − mean)² / (n − 1))`. Nothing here
-//! trains or touches files.
+//! [`Tuning`] collects trials, knows which are done, and summarises them by setting: the mean over seeds
+//! and the sample standard deviation `√(Σ (x − mean)² / (n − 1))`. It neither trains nor touches files.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,20 +17,20 @@ pub struct Trial {
     pub seed: u64,
     /// The metric on the validation rows.
     pub value: f64,
-    /// Which run it was: [`Trainer::fingerprint`](crate::Trainer::fingerprint).
+    /// The run: [`Trainer::fingerprint`](crate::Trainer::fingerprint).
     pub fingerprint: String,
-    /// How many epochs it took.
+    /// The number of epochs.
     pub epochs: usize,
-    /// How many seconds it took.
+    /// Seconds of training.
     pub seconds: f64,
 }
 
-/// Trials of the same metric.
+/// Trials with the same metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     /// What is measured.
     pub metric: Metric,
-    /// The runs, in the order in which they were done.
+    /// The runs, in the order in which they finished.
     pub trials: Vec<Trial>,
 }
 
@@ -40,35 +39,35 @@ pub struct Tuning {
 pub struct SettingSummary {
     /// The setting.
     pub setting: StrengthSetting,
-    /// How many seeds there are.
+    /// The number of seeds.
     pub count: usize,
     /// The mean of the metric.
     pub mean: f64,
-    /// Its standard deviation over seeds, where there are two or more.
+    /// Its standard deviation over seeds, if there are two or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
 }
 
 impl Tuning {
-    /// No trial yet.
+    /// Without trials.
     pub fn new(metric: Metric) -> Tuning {
         Tuning { metric, trials: Vec::new() }
     }
 
-    /// The trial of this run, where it is done.
+    /// The trial of this run, if it is done.
     pub fn find(&self, setting: StrengthSetting, seed: u64, fingerprint: &str) -> Option<&Trial> {
         self.trials.iter().find(|trial| {
             trial.setting == setting && trial.seed == seed && trial.fingerprint == fingerprint
         })
     }
 
-    /// Adds a trial in the place of one with the same setting and seed.
+    /// Adds a trial, replacing one with the same setting and seed.
     pub fn add(&mut self, trial: Trial) {
         self.trials.retain(|old| (old.setting, old.seed) != (trial.setting, trial.seed));
         self.trials.push(trial);
     }
 
-    /// Each setting with the mean over its seeds, in the order of first trials.
+    /// Each setting with the mean over its seeds, in the order of their first trials.
     ///
     /// ```
     /// use phex_train::{Metric, Trial, Tuning};
@@ -93,7 +92,7 @@ impl Tuning {
         settings.into_iter().map(|setting| self.of(setting)).collect()
     }
 
-    /// The setting of the best mean; of equals the one that was tried first.
+    /// The setting with the best mean; of equals, the one that was tried first.
     pub fn best(&self) -> Option<SettingSummary> {
         self.summary().into_iter().filter(|summary| !summary.mean.is_nan()).reduce(|best, next| {
             if self.metric.improves(next.mean, best.mean) { next } else { best }

@@ -19,7 +19,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::args::{BenchCommand, EnginesCommand};
 use crate::infer::{Source, block, zeros};
-use crate::model::Kind;
+use crate::model::ModelFile;
 use crate::{Outcome, interrupt, output};
 
 use measure::{Setting, Widths, measure, settings};
@@ -106,7 +106,7 @@ fn rows(
 
 /// Whether the file of the model is all there is.
 fn holds_scores(command: &EnginesCommand) -> bool {
-    command.input.kind() != Kind::Graph && command.spread.is_none()
+    command.input.kind() != ModelFile::Graph && command.spread.is_none()
 }
 
 /// Where the scores come from, in words.

@@ -8,7 +8,7 @@ use phex::infer::Evidence;
 use phex_io::{EvidenceReader, Number, Rows, TableFormat, TableLimits, TableReader, Values};
 
 use crate::args::{RowArguments, TableArguments};
-use crate::model::Kind;
+use crate::model::ModelFile;
 
 pub(crate) struct Source {
     scores: Scores,
@@ -53,7 +53,7 @@ pub(crate) fn zeros(labels: usize) -> Rows {
 impl Source {
     /// The rows that were named; a row of zeros for models that hold their scores.
     pub(super) fn of(arguments: &RowArguments, labels: &[String]) -> anyhow::Result<Source> {
-        let zeros = (arguments.input.kind() != Kind::Graph).then(|| zeros(labels.len()));
+        let zeros = (arguments.input.kind() != ModelFile::Graph).then(|| zeros(labels.len()));
         Source::open(&arguments.table, labels, zeros)
     }
 

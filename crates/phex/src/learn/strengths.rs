@@ -4,6 +4,8 @@
 //! gradient is the sum of the gradients of the relations that they are tied to, plus that of a
 //! prior `λ/2 Σ (φ − given)²`. [`Strengths::step`] projects on `φ ≥ 0`.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -21,6 +23,24 @@ pub enum Tie {
     Kind,
     /// None: a cost for each relation.
     Relation,
+}
+
+impl Tie {
+    /// All names.
+    pub const NAMES: [&'static str; 3] = ["scale", "kind", "relation"];
+}
+
+impl FromStr for Tie {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Tie, String> {
+        match text {
+            "scale" => Ok(Tie::Scale),
+            "kind" => Ok(Tie::Kind),
+            "relation" => Ok(Tie::Relation),
+            _ => Err(format!("`{text}` is not a tie: write one of {}", Tie::NAMES.join(", "))),
+        }
+    }
 }
 
 /// The costs of a graph's soft relations as few parameters.
