@@ -28,6 +28,7 @@ __all__ = [
     "__version__",
     "exclusion_marks",
     "graph_layout",
+    "contradiction",
     "set_threads",
     "threads",
 ]
@@ -40,6 +41,7 @@ def threads() -> int: ...
 def set_threads(count: int | None) -> None: ...
 def graph_layout(graph: Graph) -> tuple[list[int], list[float], list[str | None], int]: ...
 def exclusion_marks(graph: Graph) -> list[tuple[list[str], Strength, str, int]]: ...
+def contradiction(row: int, labels: list[str], evidence: list[int]) -> str: ...
 
 @final
 class Strength:
@@ -435,11 +437,12 @@ class Head:
     def train(
         graph: Graph,
         features: Float32,
-        known: Known,
-        config: str,
+        evidence: Known,
+        choices: str,
         weights: Float64 | None = None,
         on_epoch: Callable[[str], object] | None = None,
-        warm_up: bool = False,
+        run_folder: str | PathLike[str] | None = None,
+        names: list[str] | None = None,
     ) -> Head: ...
     @staticmethod
     def _restore(config: str, graph: Graph, tensors: dict[str, Float32]) -> Head: ...

@@ -1,37 +1,26 @@
 //! From trained models to the pages of `phex-report`.
 
 use phex::learn::Strengths;
-use phex::metrics::Evaluation;
 use phex_report::{
     EpochPoint, Page, SettingsTable, StageStart, TrainingContent, TrainingCurves, training_page,
 };
-use phex_train::{EpochRecord, Metric, StrengthConfig, TrainedModel};
-
-use crate::train::Trained;
+use phex_train::{EpochRecord, Metric, StrengthConfig, TrainedModel, TrainedRun};
 
 /// At most this many learned strengths are listed.
 const LISTED: usize = 60;
-
-/// A warning for evaluations in which no label is known to be off.
-pub(crate) fn one_sided(evaluation: &Evaluation) -> Option<String> {
-    let counts = &evaluation.counts;
-    let text = "no label of these rows is known to be off, so precision, areas and calibration say \
-                nothing; `--unlisted off` takes labels that a row does not list as off";
-    (counts.known > 0 && counts.known == counts.positives).then(|| text.to_owned())
-}
 
 /// The page of a training.
 pub(crate) fn training(
     title: &str,
     subtitle: &str,
-    trained: &Trained,
+    run: &TrainedRun,
     notes: &[String],
 ) -> anyhow::Result<Page> {
-    let model = &trained.model;
+    let model = &run.model;
     let content = TrainingContent {
         graph: &model.graph,
         curves: curves(model),
-        evaluation: trained.evaluation.as_ref(),
+        evaluation: run.evaluation.as_ref(),
         strengths: strengths(model),
         settings: SettingsTable::from_json(&serde_json::to_value(&model.config)?),
         notes,

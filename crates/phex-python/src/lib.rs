@@ -30,6 +30,7 @@ mod _core {
         builder::GraphBuilder,
         cuda::CudaEngine,
         engine::Engine,
+        errors::contradiction,
         graph::Graph,
         head::Head,
         layout::{exclusion_marks, graph_layout},

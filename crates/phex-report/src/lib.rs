@@ -34,7 +34,7 @@ pub use page::{
     EpochPoint, GraphPicture, LabelRow, LabelTable, MethodTable, MetricColumn, MetricTable,
     MetricValue, Page, Piece, ReliabilityBin, ReliabilityDiagram, Section, SettingsTable,
     StageStart, StrengthCurve, TrainingContent, TrainingCurves, Warnings, evaluation_page,
-    f1_by_label, main_metrics, training_page,
+    f1_by_label, training_page,
 };
 pub use picture::{
     ExclusionMark, GraphLayout, LabelValues, MarkForm, exclusion_marks, graph_picture,

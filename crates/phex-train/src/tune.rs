@@ -1,9 +1,8 @@
-//! Tuning: which strength of the relations serves best.
+//! Tuning: which strength of the relations works best.
 //!
 //! A [`Trial`] is one training run with one setting and one seed, measured on validation rows.
-//! [`Tuning`] collects trials, knows which are still to be run, and sums them up by setting: the
-//! mean over seeds and the sample standard deviation `√(Σ (x − mean)² / (n − 1))`. Nothing here
-//! trains or touches files.
+//! [`Tuning`] collects trials, knows which are done, and summarises them by setting: the mean over seeds
+//! and the sample standard deviation `√(Σ (x − mean)² / (n − 1))`. It neither trains nor touches files.
 
 use phex::metrics::Spread;
 use serde::{Deserialize, Serialize};
@@ -19,20 +18,20 @@ pub struct Trial {
     pub seed: u64,
     /// The metric on the validation rows.
     pub value: f64,
-    /// Which run it was: [`Trainer::fingerprint`](crate::Trainer::fingerprint).
+    /// The run: [`Trainer::fingerprint`](crate::Trainer::fingerprint).
     pub fingerprint: String,
-    /// How many epochs it took.
+    /// The number of epochs.
     pub epochs: usize,
-    /// How many seconds it took.
+    /// Seconds of training.
     pub seconds: f64,
 }
 
-/// Trials of the same metric.
+/// Trials with the same metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     /// What is measured.
     pub metric: Metric,
-    /// The runs, in the order in which they were done.
+    /// The runs, in the order in which they finished.
     pub trials: Vec<Trial>,
 }
 
@@ -47,25 +46,25 @@ pub struct SettingSummary {
 }
 
 impl Tuning {
-    /// No trial yet.
+    /// Without trials.
     pub fn new(metric: Metric) -> Tuning {
         Tuning { metric, trials: Vec::new() }
     }
 
-    /// The trial of this run, where it is done.
+    /// The trial of this run, if it is done.
     pub fn find(&self, setting: StrengthSetting, seed: u64, fingerprint: &str) -> Option<&Trial> {
         self.trials.iter().find(|trial| {
             trial.setting == setting && trial.seed == seed && trial.fingerprint == fingerprint
         })
     }
 
-    /// Adds a trial in the place of one with the same setting and seed.
+    /// Adds a trial, replacing one with the same setting and seed.
     pub fn add(&mut self, trial: Trial) {
         self.trials.retain(|old| (old.setting, old.seed) != (trial.setting, trial.seed));
         self.trials.push(trial);
     }
 
-    /// Each setting with the mean over its seeds, in the order of first trials.
+    /// Each setting with the mean over its seeds, in the order of their first trials.
     ///
     /// ```
     /// use phex_train::{Metric, Trial, Tuning};
@@ -90,7 +89,7 @@ impl Tuning {
         settings.into_iter().map(|setting| self.of(setting)).collect()
     }
 
-    /// The setting of the best mean; of equals the one that was tried first.
+    /// The setting with the best mean; of equals, the one that was tried first.
     pub fn best(&self) -> Option<SettingSummary> {
         self.summary().into_iter().filter(|summary| !summary.spread.mean.is_nan()).reduce(
             |best, next| {

@@ -2,7 +2,7 @@
 //! do where that is clear.
 
 use crate::graph::Report;
-use crate::infer::{Method, Refusal};
+use crate::infer::{Evidence, Method, Refusal};
 
 /// Everything that can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
@@ -168,6 +168,17 @@ pub enum Error {
         /// The allowed values, in words.
         range: &'static str,
     },
+    /// The evidence of a row contradicts hard relations, so it has no joint probability.
+    #[error(
+        "row {row} ({}) contradicts the hard relations of the graph; correct its labels, soften the relations, give the row the weight 0, or use the marginal loss",
+        labels.join(", ")
+    )]
+    Contradiction {
+        /// The row, counted from 0.
+        row: usize,
+        /// What the row says of labels: `dog`, `not cat`.
+        labels: Vec<String>,
+    },
     /// The most likely consistent set cannot be computed from marginals.
     #[error(
         "`consistent` decides from scores, not from marginals; give it an engine and a block of scores"
@@ -179,6 +190,45 @@ pub enum Error {
         /// The device's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl Error {
+    /// [`Error::Contradiction`] of a row with this evidence, one entry for each name. Labels that are on
+    /// come first, and long lists are cut.
+    ///
+    /// ```
+    /// use phex::infer::Evidence::{Off, On, Unknown};
+    /// let names = ["animal", "cat", "dog"];
+    /// let error = phex::Error::contradiction(4, names, &[Off, Unknown, On]);
+    /// assert!(error.to_string().starts_with("row 4 (dog, not animal) contradicts"));
+    /// let error = phex::Error::contradiction(4, names, &[Off, Off, On]);
+    /// assert!(error.to_string().starts_with("row 4 (dog, nothing else) contradicts"));
+    /// ```
+    pub fn contradiction<'n>(
+        row: usize,
+        names: impl IntoIterator<Item = &'n str>,
+        evidence: &[Evidence],
+    ) -> Error {
+        const MOST: usize = 12;
+        let (mut labels, mut off) = (Vec::new(), Vec::new());
+        for (name, entry) in names.into_iter().zip(evidence) {
+            match entry {
+                Evidence::On => labels.push(String::from(name)),
+                Evidence::Off => off.push(format!("not {name}")),
+                Evidence::Unknown => {}
+            }
+        }
+        if labels.len() + off.len() == evidence.len() && !off.is_empty() {
+            off = vec![String::from("nothing else")];
+        }
+        let more = (labels.len() + off.len()).saturating_sub(MOST);
+        labels.append(&mut off);
+        if more > 0 {
+            labels.truncate(MOST);
+            labels.push(format!("{more} more"));
+        }
+        Error::Contradiction { row, labels }
+    }
 }
 
 fn refusals(refused: &[Refusal]) -> String {

@@ -1,9 +1,10 @@
-//! What was typed.
+//! The arguments of the command line.
 
 mod data;
 mod device;
 mod engine;
 mod graph;
+mod names;
 mod numbers;
 mod predict;
 mod rows;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use data::{DataArguments, LabelArguments, LabelFormat, UnlistedLabels};
+pub(crate) use data::{DataArguments, LabelArguments};
 pub(crate) use device::{DeviceArguments, DeviceName};
 pub(crate) use engine::EngineArguments;
 pub(crate) use graph::{
@@ -23,11 +24,7 @@ pub(crate) use graph::{
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
 pub(crate) use rows::{InferCommand, MapCommand, RowArguments, TableArguments};
-pub(crate) use settings::{Curriculum, StageEpochs, WarmUp};
-pub(crate) use train::{
-    LossName, ObjectiveName, OptimiserName, RunArguments, SettingArguments, TieName, TrainCommand,
-    TrainingSet, TuneCommand, WeightsName,
-};
+pub(crate) use train::{RunArguments, SettingArguments, TrainCommand, TrainingSet, TuneCommand};
 
 /// Classifiers that respect what is known about their labels.
 #[derive(Debug, Parser)]
@@ -44,15 +41,15 @@ pub(crate) enum Command {
     Graph(Box<GraphCommand>),
     /// Turn scores into consistent probabilities
     Infer(Box<InferCommand>),
-    /// The most probable consistent label sets of each row
+    /// Find the most probable consistent label sets of each row
     Map(Box<MapCommand>),
     /// Train a classifier through label relations
     Train(Box<TrainCommand>),
-    /// Probabilities or label sets of new data by a trained model
+    /// Predict probabilities or label sets of new data with a trained model
     Predict(Box<PredictCommand>),
-    /// How good a trained model, or a table of probabilities, is
+    /// Measure how good a trained model, or a table of probabilities, is
     Eval(Box<EvalCommand>),
-    /// Find the strength of the relations that serves best
+    /// Find the strength of the relations that works best
     Tune(Box<TuneCommand>),
     /// Turn the samples of an annealer back into label sets
     Samples(Box<SamplesCommand>),
@@ -69,7 +66,7 @@ pub(crate) struct SamplesCommand {
     pub(crate) samples: PathBuf,
     #[command(flatten)]
     pub(crate) scores: ScoreArguments,
-    /// Where the label sets go, as CSV or `.jsonl`; `-` for standard output
+    /// File of the label sets, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
     /// Print a summary as one JSON object

@@ -1,4 +1,4 @@
-//! What was typed after the commands that run engines on rows of scores.
+//! The arguments of commands that run engines on rows of scores.
 
 use std::path::PathBuf;
 
@@ -7,19 +7,19 @@ use clap::Args;
 use super::numbers::at_least_one;
 use super::{DeviceArguments, EngineArguments, GraphInput};
 
-/// Rows of scores, and what is known of them.
+/// Rows of scores, and their evidence.
 #[derive(Debug, Args)]
 pub(crate) struct TableArguments {
-    /// Table of scores (logits), a column a label: CSV, npy or Parquet; `-` for standard input
+    /// Table of scores (logits), one column per label: CSV, npy or Parquet; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) scores: Option<PathBuf>,
-    /// Table of what is known: 1 on, 0 off, empty unknown
+    /// Table of evidence: 1 on, 0 off, empty unknown
     #[arg(long, value_name = "FILE")]
     pub(crate) evidence: Option<PathBuf>,
-    /// Form of the table of scores, where its name does not say it
-    #[arg(long, value_name = "FORM")]
+    /// Format of the table of scores, if its name does not tell it
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) table_format: Option<String>,
-    /// Column that is not a label and is passed through; may be repeated
+    /// Column that is not a label and is copied to the output; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) keep: Vec<String>,
 }
@@ -37,41 +37,41 @@ pub(crate) struct RowArguments {
     /// Print a summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InferCommand {
-    /// Where the probabilities go; `-` for standard output
+    /// File of the probabilities; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Write what is known of each row's answer, as CSV or `.jsonl`; `-` for standard output
+    /// Write the diagnosis of each row's answer, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) diagnosis: Option<PathBuf>,
-    /// Bound log Z of each row from both sides, by engines that are approximate
+    /// Bound log Z of each row from both sides, with approximate engines
     #[arg(long)]
     pub(crate) bounds: bool,
-    /// Write the standard error of each probability; by gibbs
+    /// Write the standard error of each probability; only gibbs has them
     #[arg(long, value_name = "FILE")]
     pub(crate) standard_errors: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) rows: RowArguments,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MapCommand {
-    /// Where the label sets go, as CSV or `.jsonl`; `-` for standard output
+    /// File of the label sets, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
-    /// How many label sets a row
+    /// Label sets per row
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
     pub(crate) top: usize,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) rows: RowArguments,
 }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use phex_train::{Metric, Trial, Tuning};
 
-use super::Results;
+use super::DemoResults;
 use super::learn::{TOLERANCE, Tried};
 use crate::{pages, tune};
 use phex_report::{
@@ -12,8 +12,8 @@ use phex_report::{
 };
 
 /// The page.
-pub(super) fn page(results: &Results<'_>) -> anyhow::Result<Page> {
-    let Results { world, data, baselines, random, .. } = results;
+pub(super) fn page(results: &DemoResults<'_>) -> anyhow::Result<Page> {
+    let DemoResults { world, data, baselines, random, .. } = results;
     let winner = results.winner()?;
     let run = winner.runs.first().context("nothing was trained")?;
     let sigmoids = baselines.last().context("nothing was trained")?;
@@ -33,7 +33,7 @@ pub(super) fn page(results: &Results<'_>) -> anyhow::Result<Page> {
     Ok(Page {
         title: String::from("Learning when most labels are coarse"),
         subtitle: format!(
-            "{training} generated training rows, most of which know the kind of an animal alone"
+            "{training} generated training rows, most of them labelled with the kind of an animal alone"
         ),
         sections: vec![
             Section::new("Methods").text(&about).with(&comparison(&results.shown()?)),
@@ -44,7 +44,7 @@ pub(super) fn page(results: &Results<'_>) -> anyhow::Result<Page> {
                 )
                 .with(&comparison(&random.iter().collect::<Vec<_>>())),
             Section::new("Strength of soft relations").with(&strengths(results)?),
-            Section::new("Training").text(&of_winner).with(&pages::curves(&run.model)),
+            Section::new("Training").text(&of_winner).with(&pages::curves(&run.trained.model)),
             Section::new("Calibration")
                 .text("The probability of the most probable animal of each test row, and how often it is right.")
                 .with(&ReliabilityDiagram::new(&winner.method.name, &run.reliability))
@@ -73,17 +73,17 @@ fn comparison(methods: &[&Tried<'_>]) -> MethodTable {
 }
 
 /// The accuracy of animals on the validation rows by strength.
-fn strengths(results: &Results<'_>) -> anyhow::Result<StrengthCurve> {
+fn strengths(results: &DemoResults<'_>) -> anyhow::Result<StrengthCurve> {
     let mut tuning = Tuning::new(Metric::Accuracy);
     for tried in std::iter::once(results.hard()?).chain(results.soft()) {
         for run in &tried.runs {
             tuning.add(Trial {
                 setting: tried.method.setting(),
-                seed: run.model.config.seed,
+                seed: run.trained.model.config.seed,
                 value: run.validation_accuracy,
-                fingerprint: run.fingerprint.clone(),
-                epochs: run.model.history.len(),
-                seconds: run.model.history.iter().map(|record| record.seconds).sum(),
+                fingerprint: run.trained.fingerprint.clone(),
+                epochs: run.trained.model.history.len(),
+                seconds: run.trained.model.seconds(),
             });
         }
     }

@@ -10,7 +10,7 @@ use phex_io::{
 };
 
 use crate::args::{RowArguments, TableArguments};
-use crate::model::Kind;
+use crate::model::ModelFile;
 
 pub(crate) struct Source {
     scores: Scores,
@@ -55,7 +55,7 @@ fn zeros(labels: usize) -> ScoreRows {
 impl Source {
     /// The rows that were named; a row of zeros for models that hold their scores.
     pub(super) fn of(arguments: &RowArguments, labels: &[String]) -> anyhow::Result<Source> {
-        let zeros = (arguments.input.kind() != Kind::Graph).then(|| zeros(labels.len()));
+        let zeros = (arguments.input.kind() != ModelFile::Graph).then(|| zeros(labels.len()));
         Source::open(&arguments.table, labels, zeros)
     }
 

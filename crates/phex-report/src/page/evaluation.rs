@@ -1,7 +1,7 @@
 //! The pages of an evaluation and of a training.
 
 use phex::graph::RelationGraph;
-use phex::metrics::{Evaluation, Spread};
+use phex::metrics::{Evaluation, Headline, Spread};
 
 use super::{
     GraphPicture, LabelRow, LabelTable, MetricTable, MetricValue, Page, ReliabilityDiagram,
@@ -9,59 +9,13 @@ use super::{
 };
 
 /// The metrics that matter most; NaN where a metric is not defined.
-pub fn main_metrics(evaluation: &Evaluation) -> Vec<MetricValue> {
-    let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    let mut results = vec![
-        (
-            "AU(PRC)",
-            of(evaluation.average_precision.micro),
-            "average precision over all pairs of a row and a label",
-        ),
-        ("mean average precision", of(evaluation.average_precision.macro_mean), "mean over labels"),
-        ("ROC area", of(evaluation.roc_area.macro_mean), "mean over labels"),
-        ("F1", of(evaluation.f1.micro), "of the label sets, over all pairs"),
-        (
-            "hierarchical F",
-            of(evaluation.hierarchical.f),
-            "of the label sets with all labels above them",
-        ),
-        (
-            "subset accuracy",
-            of(evaluation.subset_accuracy),
-            "rows whose label sets agree with all known labels",
-        ),
-        ("log-loss", of(evaluation.log_loss), "mean over pairs; less is better"),
-        ("Brier score", of(evaluation.brier), "mean over pairs; less is better"),
-        (
-            "calibration error",
-            of(evaluation.calibration_error),
-            "mean distance between probability and frequency; less is better",
-        ),
-    ]
-    .into_iter()
-    .map(|(name, value, meaning)| (name.to_owned(), value, meaning))
-    .collect::<Vec<_>>();
-    if let Some(classes) = &evaluation.classes {
-        for top in classes.top.iter().rev() {
-            let name =
-                if top.k == 1 { "accuracy".into() } else { format!("top-{} accuracy", top.k) };
-            results
-                .insert(0, (name, of(top.accuracy), "rows whose class is among the most probable"));
-        }
-    }
-    let broken = &evaluation.probability_violations;
-    let share = broken.violating_rows as f64 / broken.rows as f64;
-    results.push((
-        String::from("rows that break relations"),
-        share,
-        "probabilities that no legal distribution has",
-    ));
-    let metric = |(name, value, meaning): (String, f64, &str)| MetricValue {
-        name,
-        value: Spread::single(value),
-        meaning: meaning.to_owned(),
+fn main_metrics(evaluation: &Evaluation) -> Vec<MetricValue> {
+    let metric = |line: Headline| MetricValue {
+        name: line.name,
+        value: Spread::single(line.value),
+        meaning: line.meaning.to_owned(),
     };
-    results.into_iter().map(metric).collect()
+    evaluation.headlines().into_iter().map(metric).collect()
 }
 
 /// The F1 of each label of a graph; NaN for labels without one.

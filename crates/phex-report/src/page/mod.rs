@@ -18,7 +18,7 @@ mod tables;
 use std::fmt::Write as _;
 
 pub use curves::{EpochPoint, StageStart, TrainingCurves};
-pub use evaluation::{TrainingContent, evaluation_page, f1_by_label, main_metrics, training_page};
+pub use evaluation::{TrainingContent, evaluation_page, f1_by_label, training_page};
 pub use graph::GraphPicture;
 pub use labels::{LabelRow, LabelTable};
 pub use reliability::{ReliabilityBin, ReliabilityDiagram};

@@ -24,6 +24,8 @@ mod marginal;
 mod rules;
 mod strengths;
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -45,11 +47,23 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The name used on the command line and in results.
+    /// All names.
+    pub const NAMES: [&'static str; 2] = ["joint", "marginal"];
+
+    /// The name in settings and results.
     pub fn name(self) -> &'static str {
-        match self {
-            Loss::Joint => "joint",
-            Loss::Marginal => "marginal",
+        Loss::NAMES[self as usize]
+    }
+}
+
+impl FromStr for Loss {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Loss, String> {
+        match text {
+            "joint" => Ok(Loss::Joint),
+            "marginal" => Ok(Loss::Marginal),
+            _ => Err(format!("`{text}` is not a loss: write {}", Loss::NAMES.join(" or "))),
         }
     }
 }

@@ -21,6 +21,7 @@
 mod areas;
 mod calibration;
 mod evaluation;
+mod headline;
 mod hierarchical;
 mod multiclass;
 mod probability;
@@ -34,6 +35,7 @@ mod violations;
 pub use areas::{Areas, Averages, LabelAreas, areas};
 pub use calibration::{Bin, Binning, Reliability, class_reliability, reliability};
 pub use evaluation::{Evaluation, EvaluationOptions, LabelScores, evaluate, evaluate_sets};
+pub use headline::Headline;
 pub use hierarchical::{HierarchicalScores, hierarchical_scores};
 pub use multiclass::{
     ClassCount, ClassReport, TopAccuracy, class_report, mean_accuracy_per_class, top_k_accuracy,

@@ -9,7 +9,9 @@ use phex_io::{
     Dataset, DatasetOptions, Target, TargetOptions, TargetSource, Targets, Unlisted, graph_of_arff,
     read_dataset,
 };
-use phex_train::{Config, HeadConfig, ObjectiveConfig, OptimiserConfig, Stage, Start};
+use phex_train::{
+    Config, HeadConfig, ObjectiveConfig, OptimiserConfig, RateSchedule, Stage, Start,
+};
 
 use crate::harness::{RandomStream, data};
 
@@ -112,6 +114,7 @@ impl HmcSet {
             optimiser: OptimiserConfig {
                 learning_rate,
                 weight_decay: 0.0,
+                schedule: RateSchedule::Constant,
                 batch,
                 average: 0.998,
                 ..OptimiserConfig::default()
