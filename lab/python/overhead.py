@@ -1,7 +1,7 @@
 """The cost of a call from Python beside the same call from Rust, measured in turns.
 
-`lab bench overhead` has the same engine and the same rows. A line on its standard input makes it run some
-calls and print the seconds of each. Then Python runs as many calls, and so on.
+`lab bench overhead` has the same engine and the same rows. A line on its standard input makes it run
+some calls and print the seconds of each. Then Python runs as many calls, and so on.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """phex from Python beside its peers: python lab/python/peers.py [--quick] [--out FOLDER]
 
-The same models and rows, on one thread of one core. Each round runs every implementation once, phex first.
-A ratio is that of the best CPU times of a round; the median of all rounds counts. By wall-clock time, long
-calls suffer more than short ones if others use the core, which would flatter phex. Errors of marginals are
-against phex's exact ones in double precision. pgmpy is also exact and runs one row; the others are loopy
-belief propagation, 20 iterations by flooding without damping.
+The same models and rows, on one thread of one core. Each round runs every implementation once, phex
+first. A ratio is that of the best CPU times of a round; the median of all rounds counts. By wall-clock
+time, long calls suffer more than short ones if others use the core, which would flatter phex. Errors of
+marginals are against phex's exact ones in double precision. pgmpy is also exact and runs one row; the
+others are loopy belief propagation, 20 iterations by flooding without damping.
 
 `make peers` makes the environments of the peers (lab/peers/README.md); that of pgmpy is made by
-`python3 -m venv V && V/bin/pip install -r lab/python/requirements-pgmpy.txt`. A peer without an environment
-is left out, and the table says so.
+`python3 -m venv V && V/bin/pip install -r lab/python/requirements-pgmpy.txt`. A peer without an
+environment is left out, and the table says so.
 """
 
 from __future__ import annotations

@@ -36,7 +36,10 @@ def markdown(results: dict) -> str:
     else:
         sentence += f"not compared with Rust: {call['rust_missing']}. "
     sentence += f"On no rows it takes {short(call['empty_us'])} µs.\n"
-    lines = [f"# phex from Python\n\nMade by `{results['command']}`, {machine()}, one thread.\n", sentence]
+    lines = [
+        f"# phex from Python\n\nMade by `{results['command']}`, {machine()}, one thread.\n",
+        sentence,
+    ]
     for case, what in results["models"].items():
         head = " | ".join(["implementation", "batch", *COLUMNS.values()])
         lines.append(f"## {case}: {what}\n\n| {head} |\n|---|{'---:|' * (1 + len(COLUMNS))}")

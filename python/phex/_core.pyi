@@ -26,9 +26,10 @@ __all__ = [
     "Strength",
     "Strengths",
     "__version__",
+    "contradiction",
     "exclusion_marks",
     "graph_layout",
-    "contradiction",
+    "read_evidence",
     "set_threads",
     "threads",
 ]
@@ -41,6 +42,7 @@ def threads() -> int: ...
 def set_threads(count: int | None) -> None: ...
 def graph_layout(graph: Graph) -> tuple[list[int], list[float], list[str | None], int]: ...
 def exclusion_marks(graph: Graph) -> list[tuple[list[str], Strength, str, int]]: ...
+def read_evidence(values: Float64, names: list[str]) -> Known: ...
 def contradiction(row: int, labels: list[str], evidence: list[int]) -> str: ...
 
 @final

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phex._core import read_evidence
 from phex._types import Float64, Known, Scores
 from phex.errors import InputError
 
@@ -128,18 +129,11 @@ def read_known(value: Any, rows: int, labels: Sequence[str]) -> Known | None:
         array = array[np.newaxis]
     if array.ndim != 2:
         raise InputError(f"what is known has {array.ndim} dimensions; give rows × labels")
-    if array.dtype.kind == "f":
-        array = np.where(np.isnan(array), -1, array)
     if array.dtype != np.int8 or not array.flags.aligned:
-        wrong = (array != 1) & (array != 0) & (array != -1)
-        if wrong.any():
-            row, column = (int(at) for at in np.argwhere(wrong)[0])
-            label = f"`{labels[column]}`" if column < len(labels) else f"column {column}"
-            raise InputError(
-                f"row {row}, {label}: {array[row, column]} is not known or unknown; "
-                "write 1 (on), 0 (off) or -1 (unknown)"
-            )
-        array = array.astype(np.int8)
+        # Plots know no labels; a wrong number of columns is the engine's to refuse.
+        width = array.shape[1]
+        names = list(labels) if len(labels) == width else [f"column {at}" for at in range(width)]
+        array = read_evidence(np.require(array, np.float64, ["ALIGNED"]), names)
     if array.shape[0] == 1 and rows != 1:
         array = np.ascontiguousarray(np.broadcast_to(array, (rows, array.shape[1])))
     return array

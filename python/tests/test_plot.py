@@ -191,7 +191,7 @@ def test_a_probability_on_an_edge_belongs_to_the_bin_above() -> None:
         ([[0.5]], [[-1]], "no target is known"),
         ([[1.5]], [[1]], "probabilities have to be 0 to 1"),
         ([[0.5, 0.5]], [[1]], "shape"),
-        ([[0.5]], [[0.5]], "0.5 is not known or unknown"),
+        ([[0.5]], [[0.5]], "0.5 is not valid evidence"),
     ],
 )
 def test_calibration_checks_what_it_gets(probabilities: Any, targets: Any, message: str) -> None:

@@ -18,7 +18,7 @@ MODELS = {
     "star": named()["star"].compile("star"),
     "brute": named()["groups"].compile("brute"),
     "lbp": named()["soft-tree"].compile("lbp"),
-    "blocks": named()["soft-tree"].compile("blocks"),
+    "forest-bp": named()["soft-tree"].compile("forest-bp"),
     "gibbs": named()["soft-tree"].compile("gibbs", sweeps=5, burn_in=2, chains=32),
     "mean-field": named()["dag"].compile("mean-field"),
     "trw": named()["dag"].compile("trw"),

@@ -242,14 +242,15 @@ def test_rows_that_know_a_leaf_go_first_where_some_do() -> None:
     coarse = np.where(np.arange(100) % 5 == 0, y, "animal")
 
     def stages(y: np.ndarray, **parameters: Any) -> list[tuple[str, int]]:
-        classifier = RelationClassifier(animals.graph(), epochs=2, random_state=0, **parameters)
+        classifier = RelationClassifier(animals.graph(), random_state=0, **parameters)
         config = json.loads(classifier.fit(X, y).head_.config)
         return [(stage["rows"], stage["epochs"]) for stage in config["stages"]]
 
-    assert stages(coarse) == [("most-specific", 5), ("all", 2)]
-    assert stages(coarse, warm_up=0) == stages(y) == [("all", 2)]
+    assert stages(coarse, epochs=2) == [("most-specific", 5), ("all", 2)]
+    assert stages(coarse, epochs=2, warm_up=0) == stages(y, epochs=2) == [("all", 2)]
     given = {"stages": [{"name": "alone", "epochs": 3}]}
     assert stages(coarse, settings=given) == [("all", 3)]
+    assert stages(coarse, epochs=2, settings=given) == [("all", 2)]
 
 
 def test_missing_features_stand_at_their_mean() -> None:
@@ -370,7 +371,7 @@ def test_messages_name_what_is_wrong() -> None:
         RelationClassifier(graph).fit(X, np.ones((50, 3)))
     table = label_matrix(y, graph).astype(float)
     table[4, 2] = 0.5
-    with pytest.raises(phex.InputError, match=r"row 4, `wild`: 0\.5 is not known"):
+    with pytest.raises(phex.InputError, match=r"row 4, `wild`: 0\.5 is not valid evidence"):
         RelationClassifier(graph).fit(X, table)
     both = label_matrix(y, graph)
     both[5] = 1

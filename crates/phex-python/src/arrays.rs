@@ -103,16 +103,30 @@ pub(crate) fn read_known(
             table.rows
         )));
     }
-    let entry = |(at, &value): (usize, &i8)| {
-        Evidence::from_number(f64::from(value)).ok_or_else(|| {
-            let (row, label) = (at / names.len(), &names[at % names.len()]);
-            let expected = Evidence::EXPECTED;
-            Failure::Input(format!(
-                "row {row}, `{label}`: {value} is not valid evidence; {expected}"
-            ))
-        })
-    };
+    let entry = |(at, &code): (usize, &i8)| evidence(at, f64::from(code), names);
     table.values().iter().enumerate().map(entry).collect::<Result<Vec<_>, _>>().map(Some)
+}
+
+/// Reads one entry, `at` of the table in the order of its rows.
+fn evidence(at: usize, number: f64, names: &[String]) -> Result<Evidence, Failure> {
+    Evidence::from_number(number).ok_or_else(|| {
+        let (row, label) = (at / names.len(), &names[at % names.len()]);
+        let expected = Evidence::EXPECTED;
+        Failure::Input(format!("row {row}, `{label}`: {number} is not valid evidence; {expected}"))
+    })
+}
+
+/// Evidence from numbers: 1 on, 0 off, -1 or NaN unknown. `names` are those of the columns.
+#[pyfunction]
+pub(crate) fn read_evidence<'py>(
+    py: Python<'py>,
+    values: &Bound<'py, PyArray2<f64>>,
+    names: Vec<String>,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let table = Table::of(values, names.len())?;
+    let code = |(at, &number): (usize, &f64)| Ok(evidence(at, number, &names)?.code());
+    let codes = table.values().iter().enumerate().map(code).collect::<Result<Vec<i8>, Failure>>()?;
+    matrix(py, codes, table.rows, table.columns)
 }
 
 /// An array of rows × columns of numbers that lie row after row.

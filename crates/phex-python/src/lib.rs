@@ -27,6 +27,7 @@ mod _core {
 
     #[pymodule_export]
     use super::{
+        arrays::read_evidence,
         builder::GraphBuilder,
         cuda::CudaEngine,
         engine::Engine,

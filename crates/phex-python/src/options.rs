@@ -1,7 +1,10 @@
 //! How a model is compiled, from keyword arguments.
 
+use std::ffi::CString;
+
 use phex::Named as _;
-use phex::infer::{GroupForm, MessageOrder, Options};
+use phex::infer::{GroupForm, MessageOrder, Method, Options};
+use pyo3::exceptions::PyFutureWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -31,7 +34,7 @@ pub(crate) fn read(arguments: Option<&Bound<'_, PyDict>>) -> Result<Options, Fai
 fn set(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
     let (messages, sampling) = (&mut options.messages, &mut options.sampling);
     match name {
-        "method" => options.method = word(value)?.parse::<phex::infer::Method>()?,
+        "method" => options.method = method(value)?,
         "operations" => options.budget.operations = value.extract()?,
         "memory" => options.budget.bytes = value.extract::<f64>()? * 1024.0 * 1024.0,
         "cap" => options.cap = Some(value.extract()?),
@@ -54,6 +57,17 @@ fn set(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Reads the name of a method, and warns if it is a former one.
+fn method(value: &Bound<'_, PyAny>) -> Result<Method, Failure> {
+    let (py, name) = (value.py(), word(value)?);
+    if name == Method::FORMER_FOREST_BP {
+        let text = format!("the method `{name}` is now called `{}`", Method::ForestBp);
+        // The caller of `phex.Model`.
+        PyErr::warn(py, &py.get_type::<PyFutureWarning>(), &CString::new(text).unwrap_or_default(), 2)?;
+    }
+    Ok(name.parse()?)
 }
 
 fn word(value: &Bound<'_, PyAny>) -> Result<String, Failure> {

@@ -119,6 +119,11 @@ impl TrainingChoices {
         self.curriculum.is_some() || self.settings.contains_key("stages")
     }
 
+    /// Whether the nested settings have this one.
+    pub(crate) fn sets_in(&self, section: &str, setting: &str) -> bool {
+        self.settings.get(section).is_some_and(|nested| nested.get(setting).is_some())
+    }
+
     /// The settings with these choices, not yet checked.
     pub(crate) fn settle(&self, recipe: &Recipe) -> Result<Config, Error> {
         let mut config = self.nested(Config {
@@ -132,6 +137,9 @@ impl TrainingChoices {
             seed: recipe.seed,
         })?;
         self.set_head(&mut config);
+        if !config.head.hidden.is_empty() && !self.sets_in("optimiser", "learning_rate") {
+            config.optimiser.learning_rate = recipe.hidden_learning_rate;
+        }
         self.set_optimiser(&mut config)?;
         self.set_objective(&mut config.objective)?;
         config.stages = self.stages(recipe, config.stages)?;
@@ -299,6 +307,19 @@ mod tests {
         assert_eq!(optimiser.rule, UpdateRule::Sgd { momentum: 0.5 });
         assert_eq!(optimiser.schedule, RateSchedule::Linear { warm_up: 0.1 });
         assert_eq!(optimiser.learning_rate, Recipe::STANDARD.learning_rate);
+    }
+
+    #[test]
+    fn hidden_layers_have_a_learning_rate_of_their_own() {
+        let rate = |text: &str| {
+            let choices: TrainingChoices = serde_json::from_str(text).unwrap();
+            Recipe::ESTIMATOR.settle(&choices).unwrap().optimiser.learning_rate
+        };
+        assert_eq!(rate("{}"), Recipe::ESTIMATOR.learning_rate);
+        assert_eq!(rate(r#"{"hidden": [4]}"#), Recipe::ESTIMATOR.hidden_learning_rate);
+        assert_eq!(rate(r#"{"hidden": [4], "learning_rate": 0.5}"#), 0.5);
+        let nested = r#"{"settings": {"head": {"hidden": [4]}, "optimiser": {"learning_rate": 0.5}}}"#;
+        assert_eq!(rate(nested), 0.5);
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! The recipe of training: every default, and the rules that derive settings from the examples.
 //!
-//! [`Recipe::STANDARD`] has the numbers. The command line, Python and the demo state only what a user
-//! chose ([`TrainingChoices`]) and let the recipe fill in the rest, so that the same choices train the
-//! same model everywhere.
+//! [`Recipe::STANDARD`] and [`Recipe::ESTIMATOR`] have the numbers. The command line, Python and the demo
+//! state only what a user chose ([`TrainingChoices`]) and let a recipe fill in the rest.
 
 use phex::graph::{RelationGraph, Strength};
 use phex::learn::{Loss, Tie};
@@ -37,14 +36,21 @@ pub struct Recipe {
     pub rule: UpdateRule,
     /// The momentum of [`UpdateRule::Sgd`].
     pub momentum: f64,
-    /// Size of a step.
+    /// Size of a step of a linear head.
     pub learning_rate: f64,
+    /// Size of a step of a head with hidden layers.
+    pub hidden_learning_rate: f64,
     /// Weight decay per step, times the learning rate.
     pub weight_decay: f64,
     /// The learning rate over a stage.
     pub schedule: RateSchedule,
-    /// Rows per step.
+    /// Most rows per step.
     pub batch: usize,
+    /// Fewest rows per step.
+    pub smallest_batch: usize,
+    /// With few rows, batches shrink to give an epoch this many steps, as far as `smallest_batch` lets
+    /// them.
+    pub epoch_steps: usize,
     /// Memory of the average of weights; 0 keeps the last weights.
     pub average: f64,
     /// Longest gradient; 0 means any.
@@ -85,7 +91,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The recipe that every door uses.
+    /// The recipe of the command line and the library.
     pub const STANDARD: Recipe = Recipe {
         hidden: &[],
         dropout: 0.0,
@@ -98,9 +104,12 @@ impl Recipe {
         rule: UpdateRule::AdamW { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
         momentum: 0.9,
         learning_rate: 1e-3,
+        hidden_learning_rate: 1e-3,
         weight_decay: 1e-4,
         schedule: RateSchedule::Cosine { warm_up: 0.0 },
         batch: 64,
+        smallest_batch: 64,
+        epoch_steps: 1,
         average: 0.0,
         clip: 0.0,
         epochs: 30,
@@ -126,6 +135,20 @@ impl Recipe {
         tuning_seeds: 3,
         checkpoint_seconds: 30.0,
         seed: 0,
+    };
+
+    /// The recipe of estimators such as `phex.sklearn.RelationClassifier`. They are often fitted on few
+    /// rows, and users expect the optimum of one call: steps are larger and more numerous.
+    pub const ESTIMATOR: Recipe = Recipe {
+        prior: true,
+        learning_rate: 0.03,
+        hidden_learning_rate: 3e-3,
+        weight_decay: 0.01,
+        schedule: RateSchedule::Cosine { warm_up: 0.1 },
+        smallest_batch: 8,
+        epoch_steps: 20,
+        epochs: 50,
+        ..Recipe::STANDARD
     };
 
     /// The complete settings of a run: what the user chose, and the rest by this recipe.
@@ -163,6 +186,10 @@ impl Recipe {
         graph: &RelationGraph,
     ) -> Result<Config, Error> {
         let mut config = self.settle(choices)?;
+        if choices.batch.is_none() && !choices.sets_in("optimiser", "batch") {
+            let rows = examples.rows() / self.epoch_steps;
+            config.optimiser.batch = rows.clamp(self.smallest_batch, self.batch);
+        }
         if self.warms_up(choices, &config)
             && let Some(epochs) = self.warm_up_epochs(&examples.counts(graph))
         {
@@ -172,8 +199,8 @@ impl Recipe {
         Ok(config)
     }
 
-    /// The settings as far as they do not depend on the examples, checked: everything but an
-    /// automatic warm-up.
+    /// The settings as far as they do not depend on the examples, checked: everything but smaller
+    /// batches and an automatic warm-up.
     ///
     /// # Errors
     /// [`Error::Setting`] when a choice is out of range or does not fit another one.

@@ -64,7 +64,7 @@ class RelationClassifier(RelationAnswers):
     Features are numbers; they are standardised, in float32, and missing ones (NaN) stand at their mean.
     The same `random_state` gives the same bits. A run looks for Ctrl-C.
 
-    Settings of training that are None are left to the recipe that `phex train` uses as well;
+    Parameters of training that are None are left to the recipe for estimators in `phex-train`.
     `json.loads(classifier.head_.config)` shows what it chose.
 
     Args:
@@ -106,8 +106,8 @@ class RelationClassifier(RelationAnswers):
             `back-off` with all above it, or `consistent` (the most probable set that the relations
             allow). `auto` is `best` and `threshold`.
         threshold: The probability that a label has to reach.
-        settings: Any other setting of training, nested as in the `config.json` of a model; the parameters
-            above win over it. For example `{"optimiser": {"average": 0.999}}`.
+        settings: Any other setting of training, nested as in the `config.json` of a model. The
+            parameters above override it. For example `{"optimiser": {"average": 0.999}}`.
         run_folder: A folder that keeps checkpoints while `fit` runs, and the model at the end. The same
             `fit` resumes an interrupted run to the same bits; a finished run is read instead of trained.
             It needs a number as `random_state`. None: nothing is written.
