@@ -45,7 +45,7 @@ pub use bundle::{
 };
 pub use error::{CellLocation, Error, RecordNumber};
 pub use files::limits::Limits;
-pub use files::output::{Output, write_text};
+pub use files::output::{Output, is_unfinished, write_text};
 pub use graphs::{
     ClassMatrix, Format, ReadOptions, cell_strengths, graph_of_arff, graph_to_string, parse_graph,
     read_graph, read_graph_from, write_graph,
