@@ -194,15 +194,7 @@ fn ising_files_are_annealed() {
 
 #[test]
 fn a_known_optimum_is_found() {
-    let root = match std::env::var_os("PHEX_DATA") {
-        Some(folder) => std::path::PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let path = root.join("ising/beasley/bqp50-1.sparse");
-    if !path.exists() {
-        eprintln!("skipped: no data at {} (set PHEX_DATA)", path.display());
-        return;
-    }
+    let Some(path) = phex::testkit::data("ising/beasley/bqp50-1.sparse") else { return };
     let file = path.display().to_string();
     let (found, _) = fine(folder().path(), &["map", &file, "--method", "anneal"]);
     assert_eq!(number(&table(&found)[0], "log_weight"), 2098.0);
