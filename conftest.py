@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
 
@@ -43,6 +44,21 @@ def leave(namespace: dict[str, Any]) -> None:
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
     namespace["_folder"].cleanup()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Skipped tests are listed in the file that `PHEX_SKIPPED` names, for the end of `make test`."""
+    listing = os.environ.get("PHEX_SKIPPED")
+    if (
+        listing
+        and report.skipped
+        and not hasattr(report, "wasxfail")
+        and isinstance(report.longrepr, tuple)
+    ):
+        with Path(listing).open("a", encoding="utf-8") as file:
+            file.write(
+                f"{report.nodeid.replace(' ', '_')}: {report.longrepr[2].removeprefix('Skipped: ')}\n"
+            )
 
 
 # Sphinx runs it, and it needs Sphinx.
