@@ -125,7 +125,8 @@ pub(crate) fn read_evidence<'py>(
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let table = Table::of(values, names.len())?;
     let code = |(at, &number): (usize, &f64)| Ok(evidence(at, number, &names)?.code());
-    let codes = table.values().iter().enumerate().map(code).collect::<Result<Vec<i8>, Failure>>()?;
+    let codes =
+        table.values().iter().enumerate().map(code).collect::<Result<Vec<i8>, Failure>>()?;
     matrix(py, codes, table.rows, table.columns)
 }
 

@@ -65,7 +65,12 @@ fn method(value: &Bound<'_, PyAny>) -> Result<Method, Failure> {
     if name == Method::FORMER_FOREST_BP {
         let text = format!("the method `{name}` is now called `{}`", Method::ForestBp);
         // The caller of `phex.Model`.
-        PyErr::warn(py, &py.get_type::<PyFutureWarning>(), &CString::new(text).unwrap_or_default(), 2)?;
+        PyErr::warn(
+            py,
+            &py.get_type::<PyFutureWarning>(),
+            &CString::new(text).unwrap_or_default(),
+            2,
+        )?;
     }
     Ok(name.parse()?)
 }

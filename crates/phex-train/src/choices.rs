@@ -318,7 +318,8 @@ mod tests {
         assert_eq!(rate("{}"), Recipe::ESTIMATOR.learning_rate);
         assert_eq!(rate(r#"{"hidden": [4]}"#), Recipe::ESTIMATOR.hidden_learning_rate);
         assert_eq!(rate(r#"{"hidden": [4], "learning_rate": 0.5}"#), 0.5);
-        let nested = r#"{"settings": {"head": {"hidden": [4]}, "optimiser": {"learning_rate": 0.5}}}"#;
+        let nested =
+            r#"{"settings": {"head": {"hidden": [4]}, "optimiser": {"learning_rate": 0.5}}}"#;
         assert_eq!(rate(nested), 0.5);
     }
 
