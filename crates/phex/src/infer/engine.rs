@@ -80,7 +80,7 @@ impl Engine {
 
     /// The compiled plan, for an engine that runs it on another device.
     pub fn compiled(&self) -> Compiled<'_> {
-        self.kernel.view()
+        self.kernel.view(&self.model)
     }
 
     /// Answers for a block of rows. Rows are shared out over the threads of the current rayon pool;

@@ -21,6 +21,8 @@ pub enum Method {
     Brute,
     /// A softmax over the legal states of a hard model.
     States,
+    /// Softmax over the paths of a hard forest, with one exponential per label.
+    Paths,
     /// Closed form for one one-of group of classes × attributes.
     Star,
     /// Inside–outside with counters, for forests.

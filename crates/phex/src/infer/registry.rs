@@ -10,6 +10,7 @@ use super::exact::brute::Brute;
 use super::exact::count::Count;
 use super::exact::family::Family;
 use super::exact::junction::Junction;
+use super::exact::paths::Paths;
 use super::exact::star::Star;
 use super::exact::states::States;
 use super::kernel::Kernel;
@@ -56,7 +57,14 @@ fn boxed<K: Kernel + 'static>(kernel: Result<K, Unfit>) -> Result<Box<dyn Kernel
 }
 
 /// Every engine.
-pub(crate) static ENGINES: [EngineEntry; 13] = [
+pub(crate) static ENGINES: [EngineEntry; 14] = [
+    entry(
+        Method::Paths,
+        "paths",
+        AnswerKind::Exact,
+        "a hard forest, in which the labels that are on form paths",
+        |model, _| boxed(Paths::compile(model)),
+    ),
     entry(
         Method::Star,
         "star",

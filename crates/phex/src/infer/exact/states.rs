@@ -292,7 +292,7 @@ impl Kernel for States {
         Size { states: Some(self.len() as u64), ..Size::default() }
     }
 
-    fn view(&self) -> Compiled<'_> {
+    fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         Compiled::States(self.view())
     }
 

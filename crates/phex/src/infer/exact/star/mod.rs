@@ -534,7 +534,7 @@ fn row_of<T>(matrix: &mut Array2<T>, row: usize) -> &mut [T] {
 impl Kernel for Star {
     forward_to_own!();
 
-    fn view(&self) -> Compiled<'_> {
+    fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         Compiled::Classes(self.view())
     }
 
