@@ -7,7 +7,7 @@ PYTHON_BIN := .venv-test/bin
 PYTHON := $(PYTHON_BIN)/python
 PYTHON_STAMP := .venv-test/stamp
 PYTHON_NEEDS := python/tests/requirements.txt
-PYTHON_CODE := conftest.py python docs bench/python examples/python
+PYTHON_CODE := conftest.py python docs lab/python examples/python
 
 .PHONY: cuda cuda-emulated test fmt clippy doc deny unit python docs wheel demo bench bench-python peers peers-check schema clean
 
@@ -76,10 +76,11 @@ $(DENY):
 demo:
 	$(CARGO) run --release -- demo
 
+# A benchmark: `make bench ARGS=infer`. Experiments: `cargo run --release -p lab -- experiment awa`.
 bench:
-	$(CARGO) run --release --locked -p phex-bench -- $(ARGS)
+	$(CARGO) run --release --locked -p lab -- bench $(ARGS)
 
-# Peers of the benchmarks (bench/peers): two virtual environments, kept between runs.
+# Peers of the benchmarks (lab/peers): two virtual environments, kept between runs.
 VENVS ?= .
 PEERS_VENV ?= $(VENVS)/.venv-peers
 PGMAX_VENV ?= $(VENVS)/.venv-pgmax
@@ -87,17 +88,17 @@ PGMPY_VENV ?= $(VENVS)/.venv-pgmpy
 
 peers: $(PEERS_VENV)/stamp $(PGMAX_VENV)/stamp
 
-$(PEERS_VENV)/stamp: bench/peers/requirements.txt
+$(PEERS_VENV)/stamp: lab/peers/requirements.txt
 	python3 -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet -r $<
 	touch $@
 
-$(PGMAX_VENV)/stamp: bench/peers/requirements-pgmax.txt
+$(PGMAX_VENV)/stamp: lab/peers/requirements-pgmax.txt
 	python3 -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --no-deps -r $<
 	touch $@
 
-$(PGMPY_VENV)/stamp: bench/python/requirements-pgmpy.txt
+$(PGMPY_VENV)/stamp: lab/python/requirements-pgmpy.txt
 	python3 -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet -r $<
 	touch $@
@@ -105,12 +106,12 @@ $(PGMPY_VENV)/stamp: bench/python/requirements-pgmpy.txt
 # The Python package beside pgmpy, PGMax and PyTorch, and what a call costs more than from Rust.
 bench-python: peers $(PGMPY_VENV)/stamp $(PYTHON_STAMP)
 	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
-	$(CARGO) build --release --locked -p phex-bench
-	$(PYTHON) bench/python/peers.py --peers-venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV) \
-	  --pgmpy-venv $(PGMPY_VENV) --out bench/results/python.json $(ARGS)
+	$(CARGO) build --release --locked -p lab
+	$(PYTHON) lab/python/peers.py --peers-venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV) \
+	  --pgmpy-venv $(PGMPY_VENV) $(ARGS)
 
 peers-check: peers
-	$(PEERS_VENV)/bin/python bench/peers/check_peers.py --venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV)
+	$(PEERS_VENV)/bin/python lab/peers/check_peers.py --venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV)
 
 # Rewrites the JSON schema of graph files after a change of their form.
 schema:

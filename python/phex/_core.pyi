@@ -26,6 +26,9 @@ __all__ = [
     "Strength",
     "Strengths",
     "__version__",
+    "exclusion_marks",
+    "graph_layout",
+    "contradiction",
     "set_threads",
     "threads",
 ]
@@ -36,6 +39,9 @@ _Real = TypeVar("_Real", np.float32, np.float64)
 
 def threads() -> int: ...
 def set_threads(count: int | None) -> None: ...
+def graph_layout(graph: Graph) -> tuple[list[int], list[float], list[str | None], int]: ...
+def exclusion_marks(graph: Graph) -> list[tuple[list[str], Strength, str, int]]: ...
+def contradiction(row: int, labels: list[str], evidence: list[int]) -> str: ...
 
 @final
 class Strength:
@@ -282,24 +288,78 @@ class Gradients:
 
 @final
 class CudaEngine:
-    """A compiled model on a GPU."""
+    """A compiled model on a GPU. Tensors are given by their addresses."""
 
     def __new__(cls, engine: Engine, ordinal: int) -> CudaEngine: ...
     @property
     def exact(self) -> bool:
         """Whether its answers are exact."""
-    def bytes(self, task: str, rows: int, double: bool) -> int:
-        """Bytes of working memory."""
-    def enqueue(
+    def infer_bytes(self, rows: int, double: bool) -> int:
+        """Bytes of working memory that `infer` needs."""
+    def joint_loss_bytes(self, rows: int, double: bool) -> int:
+        """Bytes of working memory that `joint_loss` needs."""
+    def marginal_loss_bytes(self, rows: int, double: bool) -> int:
+        """Bytes of working memory that `marginal_loss` needs."""
+    def covariance_bytes(self, rows: int) -> int:
+        """Bytes of working memory that `covariance` needs."""
+    def infer(
         self,
-        task: str,
-        addresses: list[int],
+        *,
+        scores: int,
+        evidence: int | None,
+        marginals: int,
+        log_partition: int,
+        status: int,
         rows: int,
         double: bool,
         workspace: tuple[int, int],
         stream: int,
     ) -> None:
-        """Puts a task on a stream."""
+        """Enqueues inference: marginals, log-partition and status of rows."""
+    def joint_loss(
+        self,
+        *,
+        scores: int,
+        evidence: int,
+        weights: int | None,
+        losses: int,
+        gradient: int,
+        status: int,
+        rows: int,
+        double: bool,
+        workspace: tuple[int, int],
+        stream: int,
+    ) -> None:
+        """Enqueues the joint loss of rows and the gradient of their sum by the scores."""
+    def marginal_loss(
+        self,
+        *,
+        scores: int,
+        evidence: int,
+        weights: int | None,
+        losses: int,
+        gradient: int,
+        status: int,
+        rows: int,
+        double: bool,
+        workspace: tuple[int, int],
+        stream: int,
+    ) -> None:
+        """Enqueues the marginal loss of rows and the gradient of their sum by the scores."""
+    def covariance(
+        self,
+        *,
+        scores: int,
+        evidence: int | None,
+        slopes: int,
+        gradient: int,
+        status: int,
+        rows: int,
+        double: bool,
+        workspace: tuple[int, int],
+        stream: int,
+    ) -> None:
+        """Enqueues the way from the gradient by the marginals to that by the scores."""
 
 @final
 class Engine:
@@ -377,11 +437,12 @@ class Head:
     def train(
         graph: Graph,
         features: Float32,
-        known: Known,
-        config: str,
+        evidence: Known,
+        choices: str,
         weights: Float64 | None = None,
         on_epoch: Callable[[str], object] | None = None,
-        warm_up: bool = False,
+        run_folder: str | PathLike[str] | None = None,
+        names: list[str] | None = None,
     ) -> Head: ...
     @staticmethod
     def _restore(config: str, graph: Graph, tensors: dict[str, Float32]) -> Head: ...

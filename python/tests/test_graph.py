@@ -16,7 +16,7 @@ from oracle import Oracle
 import phex
 
 ROOT = Path(__file__).parents[2]
-BROKEN = ROOT / "examples/animals-broken.toml"
+BROKEN = ROOT / "crates/phex-cli/examples/animals-broken.toml"
 GRAPHS = named()
 ELSEWHERE = {"sh", "uai", "coo", "bqm", "qubo", "sparse", "samples"}
 """Fences of docs/formats.md that are no label graphs."""
@@ -245,7 +245,7 @@ def test_findings_are_objects_with_places() -> None:
 
 
 def test_a_clean_graph_has_no_findings() -> None:
-    report = phex.load(ROOT / "examples/animals.toml").check()
+    report = phex.load(ROOT / "crates/phex-cli/examples/animals.toml").check()
     assert report.is_clean
     assert str(report) == "17 labels: nothing found\n"
 

@@ -115,7 +115,7 @@ def test_gradients_by_strengths(name: str, tie: str) -> None:
 
 def test_strengths_check_what_they_get() -> None:
     strengths = phex.Strengths(GRAPHS["soft-tree"])
-    with pytest.raises(phex.PhexError, match="the parameters: 1 entries where 2 are needed"):
+    with pytest.raises(phex.PhexError, match="the parameters: 1 entries, but 2 are needed"):
         strengths.graph(np.ones(1))
     with pytest.raises(phex.PhexError, match="`exclusion` is NaN"):
         strengths.graph(np.array([1.0, np.nan]))

@@ -195,7 +195,7 @@ def test_weights_of_classes() -> None:
     balanced = RelationClassifier(graph, class_weight="balanced", random_state=0).fit(X[rare], y[rare])
     without = RelationClassifier(graph, random_state=0).fit(X[rare], y[rare])
     assert (balanced.predict(X) == "cat").sum() > (without.predict(X) == "cat").sum()
-    with pytest.raises(phex.InputError, match="'cow' is no class"):
+    with pytest.raises(phex.InputError, match="'cow' is not a class"):
         RelationClassifier(graph, class_weight={"cow": 2.0}).fit(X, y)
 
 

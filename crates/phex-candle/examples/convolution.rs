@@ -2,7 +2,7 @@
 //!
 //! Images of 16 × 16 show a disc, a square or a cross, striped across or along: six fine labels under
 //! three coarse ones under a root. One training image in ten has its fine label, the others only the
-//! coarse one. The same network, from the same weights, with the same number of steps and rows a
+//! coarse one. The same network, from the same weights, with the same number of steps and rows per
 //! step, is trained twice: by cross-entropy on the fine rows, which are all it can use, and by
 //! `RelationLoss` on all rows, half of each step's from the fine ones. (Drawn evenly, a step would have
 //! a tenth of them, and the stripes would need more steps than the shapes.) `--quick` does a part
@@ -100,7 +100,7 @@ fn train_and_test(
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let training = Images::draw(&mut random, budget.training_rows)?;
     let test = Images::draw(&mut random, budget.test_rows)?;
-    let network = Network::new(&mut random)?;
+    let network = ConvolutionalNetwork::new(&mut random)?;
     let loss = RelationLoss::new(engine.clone(), Loss::Joint);
     let rate = ParamsAdamW { lr: 2e-3, weight_decay: 1e-3, ..ParamsAdamW::default() };
     let mut optimiser = AdamW::new(network.variables.clone(), rate)?;
@@ -200,16 +200,16 @@ fn draw(random: &mut Xoshiro256PlusPlus, shape: usize, stripes: usize, pixels: &
 }
 
 /// Convolution, pool, convolution, pool, linear.
-struct Network {
+struct ConvolutionalNetwork {
     variables: Vec<Var>,
     first: Conv2d,
     second: Conv2d,
     last: Linear,
 }
 
-impl Network {
+impl ConvolutionalNetwork {
     /// Candle's generator cannot be seeded on every device, so the weights are drawn here.
-    fn new(random: &mut Xoshiro256PlusPlus) -> Outcome<Network> {
+    fn new(random: &mut Xoshiro256PlusPlus) -> Outcome<ConvolutionalNetwork> {
         let mut weights = |shape: &[usize]| -> Outcome<Var> {
             let (count, inputs) =
                 (shape.iter().product::<usize>(), shape[1..].iter().product::<usize>());
@@ -233,7 +233,7 @@ impl Network {
         let first = Conv2d::new(tensor(0), Some(tensor(1)), padded);
         let second = Conv2d::new(tensor(2), Some(tensor(3)), padded);
         let last = Linear::new(tensor(4), Some(tensor(5)));
-        Ok(Network { variables, first, second, last })
+        Ok(ConvolutionalNetwork { variables, first, second, last })
     }
 
     fn forward(&self, pixels: &Tensor) -> candle_core::Result<Tensor> {

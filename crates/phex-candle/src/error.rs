@@ -6,37 +6,38 @@ use candle_core::DType;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The engine or its graph.
+    /// An error of the core. A row that contradicts hard relations is
+    /// [`phex::Error::Contradiction`].
     #[error(transparent)]
     Core(#[from] phex::Error),
-    /// Candle.
+    /// An error of candle.
     #[error(transparent)]
     Candle(#[from] candle_core::Error),
-    /// A tensor has not the shape that it needs.
-    #[error("{what} have the shape {found:?}, but need {expected}")]
+    /// A tensor has the wrong shape.
+    #[error("{what} have the shape {found:?} instead of {expected}")]
     Shape {
         /// Which tensor.
         what: &'static str,
-        /// The shape that it needs, in words.
+        /// The expected shape, in words.
         expected: String,
-        /// The shape that it has.
+        /// Its shape.
         found: Vec<usize>,
     },
-    /// Logits that are no floating-point numbers.
+    /// Logits that are not floating-point numbers.
     #[error("the logits are {found:?}; convert them to f32 or f64")]
     Precision {
-        /// The type of their numbers.
+        /// Their type.
         found: DType,
     },
     /// A target that is not valid evidence.
     #[error("target {at}: {value} is not valid; {}", phex::infer::Evidence::EXPECTED)]
     Target {
-        /// Its place in the tensor, row after row.
+        /// Its position in the tensor, row by row.
         at: usize,
         /// The value.
         value: f64,
     },
-    /// A row's weight is no weight.
+    /// The weight of a row is not valid.
     #[error("row {row}: the weight is {value}, but has to be finite and 0 or more")]
     Weight {
         /// The row, counted from 0.
@@ -44,29 +45,19 @@ pub enum Error {
         /// The weight.
         value: f64,
     },
-    /// What is observed of a row contradicts hard relations.
-    #[error(
-        "row {row} ({observed}) contradicts the hard relations of the graph; correct the targets, soften the relations, give the row the weight 0, or use `Loss::Marginal`"
-    )]
-    Impossible {
-        /// The row, counted from 0.
-        row: usize,
-        /// Its observed labels.
-        observed: String,
-    },
     /// A learned strength is out of range.
     #[error(
-        "the strength parameter `{name}` is {value}, but has to be finite and 0 or more; call `project` after each step of the optimiser, and lower the learning rate where it is not finite"
+        "the strength parameter `{name}` is {value}, but has to be finite and 0 or more; call `project` after each step of the optimiser, and lower the learning rate if it is not finite"
     )]
     Parameter {
-        /// What the parameter is.
+        /// The name of the parameter.
         name: String,
         /// Its value.
         value: f64,
     },
-    /// The gradient that comes back to a layer is no number.
+    /// The incoming gradient of a layer is not finite.
     #[error(
-        "row {row}: the gradient by the marginal of `{label}` is {value}; keep a logarithm of marginals away from 0, or use `RelationLoss`, which needs none"
+        "row {row}: the gradient by the marginal of `{label}` is {value}; keep logarithms of marginals away from 0, or use `RelationLoss`, which needs none"
     )]
     Gradient {
         /// The row, counted from 0.

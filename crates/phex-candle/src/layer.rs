@@ -1,14 +1,14 @@
 //! Logits to marginals, differentiably.
 //!
 //! `P = E[x]` under the relations; `∂L/∂ℓ = Cov(x) ∂L/∂P` for whatever loss follows, by
-//! [`covariance_product`]. Cost: a pass forward, in the precision of the logits, and two passes in
-//! doubles backward.
+//! [`covariance_product`]. Cost: one forward pass in the precision of the logits, and two backward passes
+//! in double precision.
 
 use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Module, Shape, Tensor, WithDType};
 use phex::infer::{Block, Engine, Number, Want};
 use phex::learn::covariance_product;
 
-use crate::tape::Values;
+use crate::tape::PendingValues;
 use crate::{Error, tensors};
 
 /// A layer from logits to the probability of each label. Cheap to clone, safe to share.
@@ -43,8 +43,8 @@ impl RelationLayer {
     /// A layer under the relations of a compiled model.
     ///
     /// # Errors
-    /// [`Error::Core`] with [`phex::Error::NotExact`] when the engine is approximate: differences of
-    /// its answers are no derivatives.
+    /// [`Error::Core`] with [`phex::Error::NotExact`] when the engine is approximate, because differences
+    /// of its answers are not derivatives.
     pub fn new(engine: Engine) -> Result<RelationLayer, Error> {
         let plan = engine.plan();
         if !plan.exact {
@@ -60,14 +60,14 @@ impl RelationLayer {
 
     /// The marginals of rows × labels logits: the same shape, precision and device.
     ///
-    /// The gradient is within 1e-9 of the largest gradient that comes back to a row. A logarithm of
-    /// tiny marginals sends back a huge one; [`RelationLoss`](crate::RelationLoss) has no such
-    /// limit. The backward pass fails with [`Error::Gradient`], as candle's error, where what comes
-    /// back is NaN or infinite.
+    /// The error of the gradient is at most 1e-9 of the largest incoming gradient of a row. A logarithm of
+    /// tiny marginals has a huge gradient; [`RelationLoss`](crate::RelationLoss) has no such limit. The
+    /// backward pass fails with [`Error::Gradient`], as candle's error, if the incoming gradient is NaN
+    /// or infinite.
     ///
     /// # Errors
-    /// [`Error::Shape`] and [`Error::Precision`] on logits that do not fit; [`Error::Core`] with
-    /// [`phex::Error::BadScore`] on one that is NaN, infinite or beyond ±1e30.
+    /// [`Error::Shape`] and [`Error::Precision`] for logits that cannot be used; [`Error::Core`] with
+    /// [`phex::Error::BadScore`] for a logit that is NaN, infinite or beyond ±1e30.
     pub fn forward(&self, logits: &Tensor) -> Result<Tensor, Error> {
         let rows = tensors::logits(logits, self.engine.model().len())?;
         let values = match rows.dtype() {
@@ -78,15 +78,15 @@ impl RelationLayer {
         Ok(marginals.to_dtype(logits.dtype())?.to_device(logits.device())?)
     }
 
-    fn marginals<T: Number + WithDType>(&self, logits: &Tensor) -> Result<Values, Error> {
+    fn marginals<T: Number + WithDType>(&self, logits: &Tensor) -> Result<PendingValues, Error> {
         let scores: Vec<T> = tensors::scores(logits, self.engine.model())?;
         let block = Block::new(self.engine.model().len(), &scores);
         let posterior = self.engine.run(&block, Want::default())?;
-        // Without evidence a row is impossible only where the model is.
+        // Without evidence, a row is impossible only if the model is.
         if posterior.log_partition.contains(&f64::NEG_INFINITY) {
             return Err(phex::Error::NoLegalState.into());
         }
-        Ok(Values::new(posterior.marginals, logits.shape()))
+        Ok(PendingValues::new(posterior.marginals, logits.shape()))
     }
 }
 
@@ -99,7 +99,7 @@ impl Module for RelationLayer {
 /// The operation on the tape.
 struct Marginals {
     engine: Engine,
-    values: Values,
+    values: PendingValues,
 }
 
 impl CustomOp1 for Marginals {
@@ -126,7 +126,7 @@ impl CustomOp1 for Marginals {
 }
 
 impl Marginals {
-    /// From the gradient by the marginals to that by the logits.
+    /// From the gradient by the marginals to the gradient by the logits.
     fn pull_back<T: Number + WithDType>(
         &self,
         logits: &Tensor,

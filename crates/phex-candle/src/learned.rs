@@ -1,9 +1,9 @@
-//! The loss of what is observed, under relations whose strengths are learned.
+//! The loss of the targets, under relations whose strengths are learned.
 //!
-//! The parameters `φ ≥ 0` of [`Strengths`] are a variable of the caller's, a second input of the loss.
-//! `∂L/∂w_r = E[v_r | observed] − E[v_r]` for the cost of a relation, summed over those that a
-//! parameter is tied to. Cost: a model is compiled whenever the parameters have changed, then that
-//! of [`phex::learn::gradients`] with costs.
+//! The parameters `φ ≥ 0` of [`Strengths`] are a variable of the caller, a second input of the loss.
+//! `∂L/∂w_r = E[v_r | targets] − E[v_r]` for the cost of a relation, summed over the relations that share
+//! a parameter. Cost: a model is compiled whenever the parameters have changed, then
+//! [`phex::learn::gradients`] with costs.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use phex::infer::{Engine, Options};
 use phex::learn::{Loss, Objective, Strengths};
 use phex::model::Model;
 
-use crate::loss::{Rows, mean};
+use crate::loss::{LossInputs, mean};
 use crate::tape::Scalar;
 use crate::{Error, tensors};
 
@@ -33,7 +33,7 @@ use crate::{Error, tensors};
 /// let loss = LearnedRelationLoss::new(strengths, Options::default(), Loss::Joint)?;
 /// let parameters = loss.start(DType::F32, &Device::Cpu)?;
 /// let logits = Var::zeros((1, 2), DType::F32, &Device::Cpu)?;
-/// // A photograph of both: they do not exclude each other as much as was thought.
+/// // A photograph of both: they exclude each other less than the graph says.
 /// let targets = Tensor::new(&[[1u8, 1]], &Device::Cpu)?;
 /// let mut optimiser = SGD::new(vec![logits.clone(), parameters.clone()], 0.5)?;
 /// for _ in 0..3 {
@@ -70,12 +70,12 @@ impl LearnedRelationLoss {
         Ok(LearnedRelationLoss { strengths, options, loss, labels, compiled })
     }
 
-    /// What each parameter is: `scale`, `hierarchy`, `exclusion`, or the relation.
+    /// The name of each parameter: `scale`, `hierarchy`, `exclusion`, or the relation.
     pub fn names(&self) -> &[String] {
         self.strengths.names()
     }
 
-    /// The parameters to start from, for an optimiser.
+    /// The initial parameters, for an optimiser.
     ///
     /// # Errors
     /// [`Error::Candle`] when the device or the type does not allow it.
@@ -84,11 +84,11 @@ impl LearnedRelationLoss {
         Ok(Var::from_tensor(&start)?)
     }
 
-    /// Puts negative parameters back to 0: to call after each step of the optimiser.
+    /// Sets negative parameters to 0; call it after each step of the optimiser.
     ///
     /// # Errors
     /// [`Error::Parameter`] when a parameter is NaN or infinite; [`Error::Shape`] when there is not
-    /// one for each name.
+    /// one per name.
     pub fn project(&self, parameters: &Var) -> Result<(), Error> {
         let values = self.read(parameters)?;
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
@@ -104,7 +104,7 @@ impl LearnedRelationLoss {
     /// changed.
     ///
     /// # Errors
-    /// [`Error::Shape`] when there is not a parameter for each name; [`Error::Parameter`] when one
+    /// [`Error::Shape`] when there is not one parameter per name; [`Error::Parameter`] when one
     /// is negative or not finite; [`Error::Core`] when the model cannot be compiled.
     pub fn engine(&self, parameters: &Tensor) -> Result<Engine, Error> {
         let values = self.checked(parameters)?;
@@ -117,7 +117,7 @@ impl LearnedRelationLoss {
         Ok(compiled.1.clone())
     }
 
-    /// The graph with these parameters as its strengths, to keep.
+    /// The graph with these parameters as its strengths.
     ///
     /// # Errors
     /// [`Error::Shape`] and [`Error::Parameter`] as [`LearnedRelationLoss::engine`].
@@ -140,7 +140,7 @@ impl LearnedRelationLoss {
         parameters: &Tensor,
     ) -> Result<Tensor, Error> {
         let engine = self.engine(parameters)?;
-        let rows = Rows::read(self.labels, logits, targets, weights)?;
+        let rows = LossInputs::read(self.labels, logits, targets, weights)?;
         let objective = Objective { loss: self.loss, costs: true };
         let found = mean(&engine, &rows, objective)?;
         let by_costs = found.by_costs.unwrap_or_default();
@@ -160,7 +160,7 @@ impl LearnedRelationLoss {
     fn read(&self, parameters: &Tensor) -> Result<Vec<f64>, Error> {
         let needed = self.names().len();
         if parameters.dims() != [needed] {
-            let expected = format!("[{needed}], a number for each name");
+            let expected = format!("[{needed}], one number per name");
             let found = parameters.dims().to_vec();
             return Err(Error::Shape { what: "the strength parameters", expected, found });
         }

@@ -1,16 +1,15 @@
 //! Label relations as a loss and a layer of any candle network.
 //!
-//! [`RelationLoss`] charges a network for what is known of each row's labels, under the relations of
-//! a compiled [`Engine`](phex::infer::Engine): labels may be on, off or unknown, and whatever the
-//! relations say of the unknown ones reaches the network too. [`LearnedRelationLoss`] learns the
-//! strengths of the relations at the same time. [`RelationLayer`] turns logits into the marginals of
-//! the labels, for a loss of one's own. All are differentiable operations: `backward` and candle's
-//! optimisers work as with any other.
+//! [`RelationLoss`] is the loss of the targets of each row under the relations of a compiled
+//! [`Engine`](phex::infer::Engine). Targets may be on, off or unknown, and what the relations imply about
+//! the unknown ones trains the network as well. [`LearnedRelationLoss`] learns the strengths of the
+//! relations at the same time. [`RelationLayer`] turns logits into the marginals of the labels, for a
+//! loss of your own. All are differentiable operations: `backward` and candle's optimisers work as usual.
 //!
 //! Logits are in single or double precision and may have any strides; half precision is computed in
-//! singles. Inference runs on the processor: tensors of another device are copied to it, and what
-//! comes back, gradients too, is copied to theirs. Second derivatives are not to be had: gradients
-//! are constants for candle.
+//! single precision. Inference runs on the CPU: tensors on another device are copied to it, and results
+//! and gradients are copied back. Second derivatives are not available: gradients are constants for
+//! candle.
 //!
 //! ```
 //! use candle_core::{DType, Device, Tensor};
@@ -31,7 +30,7 @@
 //! let network: Linear =
 //!     linear(2, 3, VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu))?;
 //! let inputs = Tensor::new(&[[1f32, 0.0], [0.0, 1.0], [1.0, 1.0]], &Device::Cpu)?;
-//! // A dog, a cat, and an animal of a kind that nobody wrote down.
+//! // A dog, a cat, and an animal of unknown kind.
 //! let targets = Tensor::new(&[[-1i64, 1, -1], [-1, -1, 1], [1, -1, -1]], &Device::Cpu)?;
 //! let mut optimiser = SGD::new(variables.all_vars(), 0.5)?;
 //! for _ in 0..50 {

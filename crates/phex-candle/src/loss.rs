@@ -1,8 +1,8 @@
-//! The loss of what is observed, under relations of fixed strength.
+//! The loss of the targets, under relations of fixed strength.
 //!
-//! `L = (1/rows) Σ_row weight · loss(row)`, with the losses of [`phex::learn`]; its gradient by the
-//! logits is clamped minus free marginals. Cost: that of [`phex::learn::gradients`], once; the
-//! backward pass multiplies what the forward pass kept, a matrix of the logits' size.
+//! `L = (1/rows) Σ_row weight · loss(row)`, with the losses of [`phex::learn`]. Its gradient by the
+//! logits is free minus clamped marginals. Cost: [`phex::learn::gradients`], once; the backward pass
+//! multiplies what the forward pass kept, a matrix of the size of the logits.
 
 use candle_core::{DType, Device, Tensor, WithDType};
 use phex::infer::{Block, Engine, Evidence, Number, RowStatus};
@@ -11,7 +11,8 @@ use phex::learn::{Loss, Objective, gradients};
 use crate::tape::Scalar;
 use crate::{Error, tensors};
 
-/// A loss of logits and partly known labels. Cheap to clone, safe to share between threads.
+/// A loss of logits and targets, of which some may be unknown. Cheap to clone, safe to share between
+/// threads.
 ///
 /// The header of this crate has an example.
 #[derive(Debug, Clone)]
@@ -34,26 +35,26 @@ impl RelationLoss {
 
     /// The mean of the rows' losses: a scalar to call `backward` on.
     ///
-    /// `logits` are rows × labels. `targets` have the same shape and any type of numbers: 1 says
-    /// that a label is on, 0 that it is off, and anything else, such as −1, 255 or NaN, that it is
-    /// not known. `weights`, one for each row, multiply the rows' losses; the sum is divided by the
-    /// number of rows, whatever their weights. Rows of which nothing is known, and those of weight
-    /// 0, have a loss of 0 and no gradient. No gradient goes to targets and weights.
+    /// `logits` are rows × labels. `targets` have the same shape and any numeric type: 1 is on, 0 is
+    /// off, −1 is unknown. `weights`, one per row, multiply the losses of rows; the sum is divided by the
+    /// number of rows, whatever their weights. Rows whose targets are all unknown, and rows of weight 0,
+    /// have a loss of 0 and no gradient. Targets and weights receive no gradient.
     ///
-    /// The value is NaN with engines that know no log Z (`gibbs` with [`Loss::Joint`]); their
-    /// gradient is one nevertheless.
+    /// The value is NaN with engines that do not compute log Z (`gibbs` with [`Loss::Joint`]); the
+    /// gradient is valid nevertheless.
     ///
     /// # Errors
-    /// [`Error::Shape`], [`Error::Precision`] and [`Error::Weight`] on tensors that do not fit;
-    /// [`Error::Core`] with [`phex::Error::BadScore`] on a logit that is NaN, infinite or beyond
-    /// ±1e30; [`Error::Impossible`] on a row that hard relations do not allow.
+    /// [`Error::Shape`], [`Error::Precision`], [`Error::Target`] and [`Error::Weight`] for tensors that
+    /// cannot be used; [`Error::Core`] with [`phex::Error::BadScore`] for a logit that is NaN, infinite
+    /// or beyond ±1e30, and with [`phex::Error::Contradiction`] for a row that contradicts hard
+    /// relations.
     pub fn forward(
         &self,
         logits: &Tensor,
         targets: &Tensor,
         weights: Option<&Tensor>,
     ) -> Result<Tensor, Error> {
-        let rows = Rows::read(self.engine.model().len(), logits, targets, weights)?;
+        let rows = LossInputs::read(self.engine.model().len(), logits, targets, weights)?;
         let objective = Objective { loss: self.loss, costs: false };
         let found = mean(&self.engine, &rows, objective)?;
         let scalar = Scalar::new(found.value, found.by_logits, None);
@@ -62,25 +63,25 @@ impl RelationLoss {
 }
 
 /// The inputs of a loss.
-pub(crate) struct Rows {
-    /// In the processor's memory, still on the tape.
+pub(crate) struct LossInputs {
+    /// In CPU memory, still on the tape.
     pub(crate) logits: Tensor,
     targets: Vec<Evidence>,
     weights: Option<Vec<f64>>,
 }
 
-impl Rows {
+impl LossInputs {
     pub(crate) fn read(
         labels: usize,
         logits: &Tensor,
         targets: &Tensor,
         weights: Option<&Tensor>,
-    ) -> Result<Rows, Error> {
+    ) -> Result<LossInputs, Error> {
         let logits = tensors::logits(logits, labels)?;
         let targets = tensors::targets(targets, &logits)?;
         let rows = logits.dims()[0];
         let weights = weights.map(|weights| tensors::weights(weights, rows)).transpose()?;
-        Ok(Rows { logits, targets, weights })
+        Ok(LossInputs { logits, targets, weights })
     }
 }
 
@@ -88,11 +89,11 @@ impl Rows {
 pub(crate) struct Mean {
     pub(crate) value: f64,
     pub(crate) by_logits: Tensor,
-    /// By the cost of each term of the model, when asked for.
+    /// By the cost of each term of the model, if requested.
     pub(crate) by_costs: Option<Vec<f64>>,
 }
 
-pub(crate) fn mean(engine: &Engine, rows: &Rows, objective: Objective) -> Result<Mean, Error> {
+pub(crate) fn mean(engine: &Engine, rows: &LossInputs, objective: Objective) -> Result<Mean, Error> {
     match rows.logits.dtype() {
         DType::F64 => mean_in::<f64>(engine, rows, objective),
         _ => mean_in::<f32>(engine, rows, objective),
@@ -101,7 +102,7 @@ pub(crate) fn mean(engine: &Engine, rows: &Rows, objective: Objective) -> Result
 
 fn mean_in<T: Number + WithDType>(
     engine: &Engine,
-    rows: &Rows,
+    rows: &LossInputs,
     objective: Objective,
 ) -> Result<Mean, Error> {
     let (logits, weights) = (&rows.logits, rows.weights.as_deref());
@@ -109,27 +110,17 @@ fn mean_in<T: Number + WithDType>(
     let block = Block::new(engine.model().len(), &scores).with_evidence(&rows.targets);
     let found = gradients(engine, &block, weights, objective)?;
     if let Some(row) = found.status.iter().position(|status| *status == RowStatus::Impossible) {
-        return Err(Error::Impossible { row, observed: describe(engine, &block, row) });
+        let names = engine.model().names();
+        let evidence = &rows.targets[row * names.len()..][..names.len()];
+        let names = names.iter().map(String::as_str);
+        return Err(phex::Error::contradiction(row, names, evidence).into());
     }
     let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
     let rows = found.losses.iter().enumerate().filter(|(row, _)| weight(*row) != 0.0);
     let total: f64 = rows.map(|(row, loss)| weight(row) * loss).sum();
-    // No rows have a loss of 0, not of 0/0.
+    // Without rows the loss is 0, not 0/0.
     let share = 1.0 / block.rows().max(1) as f64;
     let by_logits = Tensor::from_vec(found.logits, logits.shape(), &Device::Cpu)?;
     let by_costs = found.costs.map(|all| all.into_iter().map(|slope| share * slope).collect());
     Ok(Mean { value: share * total, by_logits: (by_logits * share)?, by_costs })
-}
-
-/// The observed labels of a row, in words.
-fn describe<T: Number>(engine: &Engine, block: &Block<'_, T>, row: usize) -> String {
-    const MOST: usize = 8;
-    let state = |label: usize| match block.evidence(row, label) {
-        Evidence::On => Some(format!("{} on", engine.model().names()[label])),
-        Evidence::Off => Some(format!("{} off", engine.model().names()[label])),
-        Evidence::Unknown => None,
-    };
-    let known: Vec<String> = (0..block.labels()).filter_map(state).collect();
-    let shown = known.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if known.len() > MOST { format!("{shown} and {} more", known.len() - MOST) } else { shown }
 }

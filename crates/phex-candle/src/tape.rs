@@ -1,9 +1,9 @@
-//! Operations on candle's tape whose values are known when they are made.
+//! Operations on candle's tape whose values are computed beforehand.
 //!
-//! Candle calls an operation's forward function with bare storage, and takes its own errors only. The
-//! values are therefore computed first, where errors keep their fields, and the operation hands
-//! them over. A loss hands over its gradient in the same way: forward and backward share the passes
-//! of inference.
+//! Candle calls the forward function of an operation with bare storage, and accepts only its own errors.
+//! The values are therefore computed first, where errors keep their fields, and the operation hands
+//! them over. A loss hands over its gradient in the same way, so that forward and backward share the
+//! passes of inference.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,18 +12,18 @@ use candle_core::{
 };
 
 /// The values of an operation, until candle asks for them.
-pub(crate) struct Values {
+pub(crate) struct PendingValues {
     shape: Shape,
     storage: Mutex<Option<CpuStorage>>,
 }
 
-impl Values {
-    pub(crate) fn new<T: WithDType>(values: Vec<T>, shape: impl Into<Shape>) -> Values {
+impl PendingValues {
+    pub(crate) fn new<T: WithDType>(values: Vec<T>, shape: impl Into<Shape>) -> PendingValues {
         let storage = Mutex::new(Some(T::to_cpu_storage_owned(values)));
-        Values { shape: shape.into(), storage }
+        PendingValues { shape: shape.into(), storage }
     }
 
-    /// They are handed over and not kept: an operation runs forward once.
+    /// Hands them over without a copy: an operation runs forward once.
     pub(crate) fn take(&self) -> Result<(CpuStorage, Shape)> {
         let mut storage = self.storage.lock().unwrap_or_else(PoisonError::into_inner);
         match storage.take() {
@@ -33,19 +33,19 @@ impl Values {
     }
 }
 
-/// A loss of logits, and of parameters where there are any.
+/// A loss of logits, and of parameters if there are any.
 pub(crate) struct Scalar {
-    value: Values,
+    value: PendingValues,
     by_logits: Tensor,
     by_parameters: Option<Tensor>,
 }
 
 impl Scalar {
-    /// A loss in the precision of the logits; gradients have the shapes of what they are of.
+    /// A loss in the precision of the logits. Gradients have the shapes of their inputs.
     pub(crate) fn new(value: f64, by_logits: Tensor, by_parameters: Option<Tensor>) -> Scalar {
         let value = match by_logits.dtype() {
-            DType::F64 => Values::new(vec![value], ()),
-            _ => Values::new(vec![value as f32], ()),
+            DType::F64 => PendingValues::new(vec![value], ()),
+            _ => PendingValues::new(vec![value as f32], ()),
         };
         Scalar { value, by_logits, by_parameters }
     }

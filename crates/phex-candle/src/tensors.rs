@@ -1,4 +1,4 @@
-//! From tensors of any strides, device and type to what the core takes.
+//! From tensors of any strides, device and type to the inputs of the core.
 
 use candle_core::{DType, Device, Tensor, WithDType};
 use phex::infer::{Evidence, Number};
@@ -6,7 +6,7 @@ use phex::model::Model;
 
 use crate::Error;
 
-/// Logits in the processor's memory and in singles or doubles; still on the tape.
+/// Logits in CPU memory, in single or double precision; still on the tape.
 pub(crate) fn logits(tensor: &Tensor, labels: usize) -> Result<Tensor, Error> {
     if tensor.rank() != 2 || tensor.dims()[1] != labels {
         let expected = format!("rows × {labels} labels");
@@ -20,8 +20,8 @@ pub(crate) fn logits(tensor: &Tensor, labels: usize) -> Result<Tensor, Error> {
     }
 }
 
-/// The numbers of a matrix of logits, row after row. One that cannot be computed with is an error
-/// in every row, also where nothing is observed: it means that the network has diverged.
+/// The numbers of a matrix of logits, row by row. A number that is not finite is an error even in rows
+/// without targets, because it means that the network has diverged.
 pub(crate) fn scores<T: Number + WithDType>(
     logits: &Tensor,
     model: &Model,
@@ -40,7 +40,7 @@ pub(crate) fn scores<T: Number + WithDType>(
 /// Targets as evidence: 1 is on, 0 is off, −1 is unknown.
 pub(crate) fn targets(tensor: &Tensor, logits: &Tensor) -> Result<Vec<Evidence>, Error> {
     if tensor.dims() != logits.dims() {
-        let expected = format!("{:?}, that of the logits", logits.dims());
+        let expected = format!("{:?}, the shape of the logits", logits.dims());
         return Err(Error::Shape { what: "the targets", expected, found: tensor.dims().to_vec() });
     }
     let entry =
@@ -48,10 +48,10 @@ pub(crate) fn targets(tensor: &Tensor, logits: &Tensor) -> Result<Vec<Evidence>,
     doubles(tensor)?.into_iter().enumerate().map(entry).collect()
 }
 
-/// A weight for each row.
+/// One weight per row.
 pub(crate) fn weights(tensor: &Tensor, rows: usize) -> Result<Vec<f64>, Error> {
     if tensor.dims() != [rows] {
-        let expected = format!("[{rows}], a weight for each row of the logits");
+        let expected = format!("[{rows}], one weight per row of the logits");
         let found = tensor.dims().to_vec();
         return Err(Error::Shape { what: "the row weights", expected, found });
     }

@@ -1,4 +1,4 @@
-//! Where engines run: on the processor, or on a GPU that is opened before anything else is done.
+//! The device of engines: the CPU, or a GPU that is opened before anything else is done.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use phex_train::{Config, Predictor, Trainer};
 
 use crate::args::DeviceName;
 
-/// Rows that go to a GPU at a time: it takes thousands at once.
+/// Rows that go to a GPU at a time: it handles thousands at once.
 const ROWS: usize = 1 << 16;
 
-/// Where engines run.
+/// The device of engines.
 pub(crate) struct Device {
     name: DeviceName,
     gpu: Option<phex_cuda::Device>,
 }
 
 impl Device {
-    pub(crate) const PROCESSOR: Device = Device { name: DeviceName::Cpu, gpu: None };
+    pub(crate) const CPU: Device = Device { name: DeviceName::Cpu, gpu: None };
 
     pub(crate) fn open(name: DeviceName) -> anyhow::Result<Device> {
         let gpu = match name {
@@ -31,20 +31,20 @@ impl Device {
         Ok(Device { name, gpu })
     }
 
-    /// How it is typed.
+    /// Its name as an argument.
     pub(crate) fn name(&self) -> String {
         self.name.to_string()
     }
 
-    /// Rows that are in memory at a time, where the processor has so many.
-    pub(crate) fn piece(&self, on_processor: usize, labels: usize) -> usize {
+    /// Rows that are in memory at a time; `on_cpu` on the CPU.
+    pub(crate) fn piece(&self, on_cpu: usize, labels: usize) -> usize {
         match self.gpu {
             Some(_) => ((1 << 27) / labels.max(1)).clamp(64, ROWS),
-            None => on_processor,
+            None => on_cpu,
         }
     }
 
-    /// An engine there, to be asked for this.
+    /// An engine on the device, which must support what is wanted.
     pub(crate) fn engine(&self, engine: &Engine, want: Want) -> anyhow::Result<Arc<dyn Backend>> {
         use phex::infer::Accelerator as _;
         match &self.gpu {
@@ -53,7 +53,7 @@ impl Device {
         }
     }
 
-    /// A model that predicts there.
+    /// A predictor on the device.
     pub(crate) fn predictor<'m>(&self, predictor: Predictor<'m>) -> anyhow::Result<Predictor<'m>> {
         match &self.gpu {
             Some(gpu) => predictor.on(gpu).with_context(|| flag(self.name)),
@@ -61,7 +61,7 @@ impl Device {
         }
     }
 
-    /// A run that trains there.
+    /// A run on the device.
     pub(crate) fn trainer<'d>(&self, trainer: Trainer<'d>) -> anyhow::Result<Trainer<'d>> {
         match &self.gpu {
             Some(gpu) => trainer.on(Arc::new(gpu.clone())).with_context(|| flag(self.name)),
@@ -69,7 +69,7 @@ impl Device {
         }
     }
 
-    /// Whether a run with these settings can train there.
+    /// Checks that a run with these settings can train on the device.
     pub(crate) fn check(
         &self,
         config: &Config,

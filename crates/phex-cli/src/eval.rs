@@ -1,4 +1,4 @@
-//! `phex eval`: how good a trained model, or a table of probabilities, is.
+//! `phex eval`: measures a trained model, or a table of probabilities.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,13 +9,15 @@ use phex::graph::RelationGraph;
 use phex::infer::Evidence;
 use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
 use phex::model::Model;
-use phex_io::{ReadOptions, TableLimits, TableReader, Targets, Values};
-use phex_train::{Examples, TrainedModel};
+use phex_io::{Limits, ReadOptions, ScoreReader, ScoreValues, Targets};
+use phex_report::evaluation_page;
+use phex_train::{LabelSettings, TrainedModel};
 
 use crate::args::EvalCommand;
-use crate::data::{self, LabelSettings};
+use crate::data::{self, label_settings};
 use crate::device::Device;
 use crate::infer::use_threads;
+use crate::train::{examples, with_flag};
 use crate::{Outcome, output, pages, predict};
 
 pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
@@ -37,12 +39,12 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
         match (&command.bundle, &command.graph, &command.probabilities) {
             (Some(bundle), ..) => of_model(command, bundle, &options)?,
             (None, Some(graph), Some(table)) => of_table(command, graph, table, &options)?,
-            _ => bail!("a BUNDLE, or --graph and --probabilities, are needed"),
+            _ => bail!("give a BUNDLE, or --graph and --probabilities"),
         };
     if evaluation.counts.known == 0 {
-        bail!("the data say nothing of any label, so there is nothing to compare with");
+        bail!("the data have no targets to compare with");
     }
-    notes.extend(pages::one_sided(&evaluation));
+    notes.extend(lacks_negatives(&evaluation).map(|why| format!("{why} (--unlisted off)")));
     notes.iter().for_each(|note| eprintln!("phex: {note}"));
     if let Some(path) = &command.report {
         let of = command.bundle.as_ref().or(command.probabilities.as_ref());
@@ -51,7 +53,8 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
             command.data.data.iter().map(|f| f.display().to_string()).collect();
         let rows = evaluation.counts.rows;
         let subtitle = format!("{rows} rows of {}", files.join(", "));
-        pages::evaluation(&title, &subtitle, &graph, &evaluation, &notes).write(path)?;
+        let page = evaluation_page(&title, &subtitle, &graph, &evaluation, &notes);
+        phex_io::write_text(path, &page.html())?;
     }
     if command.json {
         output::json(&evaluation)?;
@@ -63,24 +66,26 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-type Found = (RelationGraph, Evaluation, Vec<String>);
+/// The graph, the results and notes for the user.
+type Evaluated = (RelationGraph, Evaluation, Vec<String>);
 
 fn of_model(
     command: &EvalCommand,
     bundle: &Path,
     options: &EvaluationOptions,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<Evaluated> {
     let device = Device::open(command.device.device)?;
     let bundle = phex_io::read_bundle(bundle)?;
     let model = TrainedModel::from_bundle(&bundle)?;
-    let labels = LabelSettings::of(&command.labels, LabelSettings::remembered(&bundle.config))?;
+    let labels = label_settings(&command.labels)?.or(LabelSettings::of_model(&bundle.config));
     let files = command.data.files()?;
     let mut reading = command.data.options(Some(predict::schema(&model)?))?;
-    reading.targets = Some(labels.targets(files, &command.labels.label_file)?);
+    let targets = labels.target_options(files, &command.labels.label_file);
+    reading.targets = Some(targets.map_err(with_flag)?);
     let data = phex_io::read_dataset(files, &reading, Some(&model.graph))?;
     let predictor = predict::predictor(&model, &command.engine, &device)?;
     let best = predict::best_of(&model, &predictor, Some(&command.decide), &command.engine)?;
-    let examples = Examples::new(&data.features, data::targets(&data)?, &model.graph)?;
+    let examples = examples(&data, &model.graph)?;
     let evaluation = predictor.evaluate(&examples, options, best.as_ref())?;
     let mut notes = predict::notes(&predictor, best.as_ref());
     notes.extend(data::unseen(&data));
@@ -92,22 +97,22 @@ fn of_table(
     graph: &Path,
     table: &PathBuf,
     options: &EvaluationOptions,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<Evaluated> {
     if command.decide == Decision::Consistent {
         bail!("--decide consistent needs scores and not probabilities; give a BUNDLE");
     }
     let graph = crate::input::read(graph, &ReadOptions::default())?;
     let names: Vec<String> = graph.labels().iter().map(|label| label.name.clone()).collect();
-    let limits = TableLimits::default();
-    let mut reader = TableReader::open(table, None, &names, &command.data.keep, &limits)?;
+    let limits = Limits::default();
+    let mut reader = ScoreReader::open(table, None, &names, &command.data.keep, &limits)?;
     let mut probabilities: Vec<f64> = Vec::new();
     while let Some(rows) = reader.next_rows(1024)? {
         match rows.values {
-            Values::F32(values) => probabilities.extend(values.into_iter().map(f64::from)),
-            Values::F64(values) => probabilities.extend(values),
+            ScoreValues::F32(values) => probabilities.extend(values.into_iter().map(f64::from)),
+            ScoreValues::F64(values) => probabilities.extend(values),
         }
     }
-    let targets = truths(command, &graph, table)?;
+    let targets = targets(command, &graph, table)?;
     let found = probabilities.len() / graph.len().max(1);
     if targets.rows() != found {
         bail!(
@@ -116,30 +121,30 @@ fn of_table(
             targets.rows()
         );
     }
-    let truths: Vec<Evidence> = (0..found).flat_map(|row| targets.evidence(row)).collect();
+    let evidence: Vec<Evidence> = (0..found).flat_map(|row| targets.evidence(row)).collect();
     let model = Arc::new(Model::new(&graph)?);
     let sets = decide(&command.decide, &graph, &probabilities)?;
-    let evaluation = evaluate_sets(options, &graph, &model, &probabilities, &truths, &sets)?;
+    let evaluation = evaluate_sets(options, &graph, &model, &probabilities, &evidence, &sets)?;
     Ok((graph, evaluation, Vec::new()))
 }
 
-/// The labels beside a table of probabilities.
-fn truths(
+/// The targets for a table of probabilities.
+fn targets(
     command: &EvalCommand,
     graph: &RelationGraph,
     table: &PathBuf,
 ) -> anyhow::Result<Targets> {
-    let labels = LabelSettings::of(&command.labels, LabelSettings::default())?;
+    let labels = label_settings(&command.labels)?;
     let files = &command.labels.label_file;
-    // Labels in files of their own need rows beside them: those of the probabilities.
+    // Labels in separate files need rows to go with: those of the probabilities.
     let data = match (command.data.data.as_slice(), files.is_empty()) {
-        ([], true) => bail!("--data FILE or --label-file FILE is missing: the true labels"),
+        ([], true) => bail!("--data FILE or --label-file FILE is missing: the targets"),
         ([], false) => std::slice::from_ref(table),
         (data, _) => data,
     };
     let mut options = command.data.options(None)?;
     (options.keep, options.features) = (Vec::new(), Some(Vec::new()));
-    options.targets = Some(labels.targets(data, files)?);
+    options.targets = Some(labels.target_options(data, files).map_err(with_flag)?);
     let data = phex_io::read_dataset(data, &options, Some(graph))?;
     Ok(data::targets(&data)?.clone())
 }

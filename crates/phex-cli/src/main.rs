@@ -3,12 +3,10 @@
 //! Data goes to standard output, talk to standard error. Exit status: 0 fine, 1 findings, 2 error.
 
 mod args;
-mod bench;
 mod data;
 mod demo;
 mod device;
 mod eval;
-mod experiment;
 mod graph;
 mod infer;
 mod input;
@@ -17,7 +15,6 @@ mod model;
 mod output;
 mod pages;
 mod predict;
-mod report;
 mod samples;
 mod train;
 mod tune;
@@ -47,8 +44,6 @@ fn main() -> ExitCode {
         Command::Predict(command) => predict::run(command),
         Command::Eval(command) => eval::run(command),
         Command::Tune(command) => tune::run(command),
-        Command::Bench(command) => bench::run(command),
-        Command::Experiment(command) => experiment::run(command),
         Command::Samples(command) => samples::run(command),
         Command::Demo(command) => demo::run(command),
     };

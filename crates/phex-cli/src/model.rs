@@ -1,71 +1,73 @@
-//! Models from the command line: of label graphs, UAI files and the files of Ising solvers.
+//! Models from the command line: label graphs, UAI files and the files of Ising solvers.
 
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use phex::model::{Ising, Model};
-use phex_io::{IsingFormat, TableFormat, TableLimits, TableReader, Values};
+use phex_io::{IsingFormat, Limits, ScoreReader, ScoreValues, TableFormat};
 
 use crate::args::{GraphInput, ScoreArguments};
 
-/// What a file holds.
+/// What a file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A label graph: its scores come from elsewhere.
+pub(crate) enum ModelFile {
+    /// A label graph, without scores.
     Graph,
     Uai,
     Ising(IsingFormat),
 }
 
-impl Kind {
-    /// By the form that was named, else by the file.
-    pub(crate) fn of(format: Option<&str>, path: &Path) -> Kind {
+impl ModelFile {
+    /// By the given format, else by the file.
+    pub(crate) fn of(format: Option<&str>, path: &Path) -> ModelFile {
         match format {
-            Some("uai") => Kind::Uai,
-            Some(name) => name.parse().map_or(Kind::Graph, Kind::Ising),
-            None if is_uai(path) => Kind::Uai,
-            None => IsingFormat::of_file(path).map_or(Kind::Graph, Kind::Ising),
+            Some("uai") => ModelFile::Uai,
+            Some(name) => name.parse().map_or(ModelFile::Graph, ModelFile::Ising),
+            None if is_uai(path) => ModelFile::Uai,
+            None => IsingFormat::of_file(path).map_or(ModelFile::Graph, ModelFile::Ising),
         }
     }
 }
 
-/// Whether the name of a file is that of a UAI model.
+/// Whether a file name is that of a UAI model.
 pub(crate) fn is_uai(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("uai"))
 }
 
 impl GraphInput {
-    pub(crate) fn kind(&self) -> Kind {
-        Kind::of(self.format.as_deref(), &self.path)
+    pub(crate) fn kind(&self) -> ModelFile {
+        ModelFile::of(self.format.as_deref(), &self.path)
     }
 
-    /// The model of a file of any kind.
+    /// The model of any file.
     pub(crate) fn model(&self) -> anyhow::Result<Model> {
         match self.kind() {
-            Kind::Graph => {
-                // A file that is no graph may be a model of another form that must be named.
+            ModelFile::Graph => {
+                // A file that is not a graph may be a model whose format must be named.
                 let graph = self.graph().map_err(|error| match error.downcast_ref() {
                     Some(phex_io::Error::UnknownFormat { .. }) => {
-                        anyhow!("{error}; or, of a model, uai, {}", IsingFormat::readable_names())
+                        anyhow!("{error}; or, for a model, uai, {}", IsingFormat::readable_names())
                     }
                     _ => error,
                 })?;
                 Model::new(&graph).with_context(|| self.path.display().to_string())
             }
-            Kind::Uai => Ok(phex_io::read_uai(&self.path)?),
-            Kind::Ising(format) => Ok(phex_io::read_ising(&self.path, Some(format))?.to_model()),
+            ModelFile::Uai => Ok(phex_io::read_uai(&self.path)?),
+            ModelFile::Ising(format) => {
+                Ok(phex_io::read_ising(&self.path, Some(format))?.to_model())
+            }
         }
     }
 }
 
 impl ScoreArguments {
-    /// The scores of the row that was named, or zeros.
+    /// The scores of the chosen row, or zeros.
     pub(crate) fn row(&self, labels: &[String]) -> anyhow::Result<Vec<f64>> {
         let Some(path) = &self.scores else { return Ok(vec![0.0; labels.len()]) };
         let format = self.table_format.as_deref().map(str::parse::<TableFormat>).transpose();
         let format = format.map_err(anyhow::Error::msg)?;
-        let limits = TableLimits::default();
-        let mut table = TableReader::open(path, format, labels, &self.keep, &limits)?;
+        let limits = Limits::default();
+        let mut table = ScoreReader::open(path, format, labels, &self.keep, &limits)?;
         let wanted = self.row.unwrap_or(0);
         let mut left = wanted;
         while let Some(rows) = table.next_rows(1024)? {
@@ -76,10 +78,10 @@ impl ScoreArguments {
             }
             let start = left as usize * labels.len();
             let row: Vec<f64> = match rows.values {
-                Values::F32(values) => {
+                ScoreValues::F32(values) => {
                     values[start..start + labels.len()].iter().copied().map(f64::from).collect()
                 }
-                Values::F64(values) => values[start..start + labels.len()].to_vec(),
+                ScoreValues::F64(values) => values[start..start + labels.len()].to_vec(),
             };
             let bad = row.iter().position(|score| score.is_nan() || score.abs() > 1e30);
             return match bad {

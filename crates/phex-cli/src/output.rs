@@ -30,7 +30,8 @@ pub(crate) fn summary<T: Serialize>(value: &T, data_on_stdout: bool) -> anyhow::
     Ok(())
 }
 
-/// An error with its causes; causes that it already tells are not repeated.
+/// An error with its causes, and the option that helps if there is one. A cause that the message
+/// already contains is not repeated.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -40,7 +41,34 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
             message = format!("{message}: {cause}");
         }
     }
-    message
+    let advice = error.chain().filter_map(|cause| cause.downcast_ref()).find_map(advice);
+    match advice {
+        Some(advice) => format!("{message}; {advice}"),
+        None => message,
+    }
+}
+
+/// The option that helps against an error in a file.
+fn advice(error: &phex_io::Error) -> Option<String> {
+    use phex_io::Error;
+    match error {
+        Error::UnknownColumn { column, .. } => {
+            Some(format!("to pass it through, use --keep {column:?}"))
+        }
+        Error::UnnamedFeature { .. } => Some(String::from("name it or use --drop \"\"")),
+        Error::NotAFeature { column, .. } => Some(format!(
+            "leave it out with --drop {column:?} or pass it through with --keep {column:?}"
+        )),
+        Error::TooManyCategories { location, .. } => {
+            let column = &location.column;
+            Some(format!(
+                "correct the cell, leave the column out with --drop {column:?} or pass it through \
+                 with --keep {column:?}"
+            ))
+        }
+        Error::TooMuchData { .. } => Some(String::from("leave columns out with --drop")),
+        _ => None,
+    }
 }
 
 /// Whether the reader of our output went away, as `head` does.

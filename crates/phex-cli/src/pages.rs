@@ -1,214 +1,54 @@
-//! From results to the pieces of a report.
+//! From trained models to the pages of `phex-report`.
 
-use phex::graph::RelationGraph;
 use phex::learn::Strengths;
-use phex::metrics::{Evaluation, Reliability};
-use phex_train::{EpochRecord, Metric as Chosen, StrengthConfig, TrainedModel};
-use serde_json::Value;
-
-use crate::report::{
-    Bin, Curves, Epoch, GraphPicture, LabelRow, LabelTable, Measured, Metric, ReliabilityDiagram,
-    Report, Section, Settings, Stage, Summary, Warnings,
+use phex_report::{
+    EpochPoint, Page, SettingsTable, StageStart, TrainingContent, TrainingCurves, training_page,
 };
-use crate::train::Trained;
+use phex_train::{EpochRecord, Metric, StrengthConfig, TrainedModel, TrainedRun};
 
-/// More learned strengths than this are not listed.
+/// At most this many learned strengths are listed.
 const LISTED: usize = 60;
-
-/// The results that matter most: a name, a value (NaN where there is none) and what it means.
-pub(crate) fn results(evaluation: &Evaluation) -> Vec<(String, f64, &'static str)> {
-    let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    let mut results = vec![
-        (
-            "AU(PRC)",
-            of(evaluation.average_precision.micro),
-            "average precision over all pairs of a row and a label",
-        ),
-        ("mean average precision", of(evaluation.average_precision.macro_mean), "mean over labels"),
-        ("ROC area", of(evaluation.roc_area.macro_mean), "mean over labels"),
-        ("F1", of(evaluation.f1.micro), "of the label sets, over all pairs"),
-        (
-            "hierarchical F",
-            of(evaluation.hierarchical.f),
-            "of the label sets with all that is above them",
-        ),
-        (
-            "subset accuracy",
-            of(evaluation.subset_accuracy),
-            "rows whose label sets are right in all that is known",
-        ),
-        ("log-loss", of(evaluation.log_loss), "mean over pairs; less is better"),
-        ("Brier score", of(evaluation.brier), "mean over pairs; less is better"),
-        (
-            "calibration error",
-            of(evaluation.calibration_error),
-            "mean distance of probability and frequency; less is better",
-        ),
-    ]
-    .into_iter()
-    .map(|(name, value, meaning)| (name.to_owned(), value, meaning))
-    .collect::<Vec<_>>();
-    if let Some(classes) = &evaluation.classes {
-        for top in classes.top.iter().rev() {
-            let name =
-                if top.k == 1 { "accuracy".into() } else { format!("top-{} accuracy", top.k) };
-            results
-                .insert(0, (name, of(top.accuracy), "rows whose class is among the most probable"));
-        }
-    }
-    let broken = &evaluation.probability_violations;
-    let part = broken.violating_rows as f64 / broken.rows as f64;
-    results.push((
-        String::from("rows that break relations"),
-        part,
-        "probabilities that no legal distribution has",
-    ));
-    results
-}
-
-/// What a reader has to know of the truths, where they say little.
-pub(crate) fn one_sided(evaluation: &Evaluation) -> Option<String> {
-    let counts = &evaluation.counts;
-    let text = "no label of these rows is known to be off, so precision, areas and calibration say \
-                nothing; `--unlisted off` takes labels that a row does not list as off";
-    (counts.known > 0 && counts.known == counts.positives).then(|| text.to_owned())
-}
-
-fn summary(evaluation: &Evaluation) -> Summary {
-    let metric = |(name, mean, meaning): (String, f64, &str)| Metric {
-        name,
-        value: Measured { mean, deviation: None },
-        meaning: meaning.to_owned(),
-    };
-    Summary { metrics: results(evaluation).into_iter().map(metric).collect() }
-}
-
-/// Results, calibration, labels and the graph.
-fn sections(graph: &RelationGraph, evaluation: &Evaluation, notes: &[String]) -> Vec<Section> {
-    let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    let counts = &evaluation.counts;
-    let counted = format!(
-        "{} rows and {} labels: {} pairs whose truth is known, {} of them on; {} of unknown truth \
-         are left out.",
-        counts.rows, counts.labels, counts.known, counts.positives, counts.unknown
-    );
-    let diagram = reliability("All labels", &evaluation.reliability);
-    let mut rows = Vec::with_capacity(evaluation.labels.len());
-    for label in &evaluation.labels {
-        let id = graph.id(&label.name);
-        let title = id.and_then(|id| graph.label(id).short_title()).map(str::to_owned);
-        rows.push(LabelRow {
-            name: label.name.clone(),
-            title: title.filter(|title| *title != label.name),
-            support: label.support,
-            average_precision: of(label.average_precision),
-            precision: of(label.precision),
-            recall: of(label.recall),
-            f1: of(label.f1),
-        });
-    }
-    let values = f1(graph, evaluation);
-    let picture = GraphPicture { graph, metric: String::from("F1"), values: &values };
-    vec![
-        Section::new("Results")
-            .with(&Warnings { messages: notes.to_vec() })
-            .with(&summary(evaluation))
-            .text(&counted),
-        Section::new("Calibration").with(&diagram),
-        Section::new("Labels").with(&LabelTable { rows }),
-        Section::new("Graph").with(&picture),
-    ]
-}
-
-/// How often labels of a probability are on.
-pub(crate) fn reliability(name: &str, reliability: &Reliability) -> ReliabilityDiagram {
-    let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    let bins = reliability.bins.iter().map(|bin| Bin {
-        range: (bin.low, bin.high),
-        mean_predicted: of(bin.predicted),
-        observed: of(bin.observed),
-        count: bin.count,
-    });
-    ReliabilityDiagram {
-        name: name.to_owned(),
-        bins: bins.collect(),
-        expected_calibration_error: of(reliability.expected_error()),
-    }
-}
-
-/// F1 of each label; NaN where there is none.
-pub(crate) fn f1(graph: &RelationGraph, evaluation: &Evaluation) -> Vec<f64> {
-    let mut values = vec![f64::NAN; graph.len()];
-    for label in &evaluation.labels {
-        if let (Some(id), Some(f1)) = (graph.id(&label.name), label.f1) {
-            values[id.index()] = f1;
-        }
-    }
-    values
-}
-
-/// The page of an evaluation.
-pub(crate) fn evaluation(
-    title: &str,
-    subtitle: &str,
-    graph: &RelationGraph,
-    evaluation: &Evaluation,
-    notes: &[String],
-) -> Report {
-    let sections = sections(graph, evaluation, notes);
-    Report { title: title.to_owned(), subtitle: subtitle.to_owned(), sections }
-}
 
 /// The page of a training.
 pub(crate) fn training(
     title: &str,
     subtitle: &str,
-    trained: &Trained,
+    run: &TrainedRun,
     notes: &[String],
-) -> anyhow::Result<Report> {
-    let model = &trained.model;
-    let curves = Section::new("Training").with(&curves(model));
-    let mut all = match &trained.evaluation {
-        Some(evaluation) => sections(&model.graph, evaluation, notes),
-        None => {
-            let values = vec![f64::NAN; model.graph.len()];
-            let metric = String::from("F1");
-            let picture = GraphPicture { graph: &model.graph, metric, values: &values };
-            vec![
-                Section::new("Results").with(&Warnings { messages: notes.to_vec() }),
-                Section::new("Graph").with(&picture),
-            ]
-        }
+) -> anyhow::Result<Page> {
+    let model = &run.model;
+    let content = TrainingContent {
+        graph: &model.graph,
+        curves: curves(model),
+        evaluation: run.evaluation.as_ref(),
+        strengths: strengths(model),
+        settings: SettingsTable::from_json(&serde_json::to_value(&model.config)?),
+        notes,
     };
-    all.insert(1, curves);
-    if let Some(strengths) = strengths(model) {
-        all.push(strengths);
-    }
-    all.push(Section::new("Settings").with(&settings(&serde_json::to_value(&model.config)?)));
-    Ok(Report { title: title.to_owned(), subtitle: subtitle.to_owned(), sections: all })
+    Ok(training_page(title, subtitle, &content))
 }
 
 /// Losses, the metric and the learning rate by epoch.
-pub(crate) fn curves(model: &TrainedModel) -> Curves {
-    // The loss has a panel in any case.
+pub(crate) fn curves(model: &TrainedModel) -> TrainingCurves {
     let metric = model.config.validation.metric;
     let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    let epoch = |record: &EpochRecord| Epoch {
+    let epoch = |record: &EpochRecord| EpochPoint {
         training_loss: record.training_loss,
         validation_loss: of(record.validation_loss),
-        metric: of(record.validation_metric.filter(|_| metric != Chosen::Loss)),
+        // The loss has a panel of its own.
+        metric: of(record.validation_metric.filter(|_| metric != Metric::Loss)),
         learning_rate: record.learning_rate,
     };
-    let mut stages: Vec<Stage> = Vec::new();
+    let mut stages: Vec<StageStart> = Vec::new();
     for record in &model.history {
         if stages.last().is_none_or(|stage| stage.name != record.stage) {
-            stages.push(Stage { name: record.stage.clone(), first_epoch: record.epoch });
+            stages.push(StageStart { name: record.stage.clone(), first_epoch: record.epoch });
         }
     }
     if stages.len() == 1 {
         stages.clear();
     }
-    Curves {
+    TrainingCurves {
         epochs: model.history.iter().map(epoch).collect(),
         metric: metric.name().to_owned(),
         stages,
@@ -216,8 +56,8 @@ pub(crate) fn curves(model: &TrainedModel) -> Curves {
     }
 }
 
-/// The strengths that were learned.
-fn strengths(model: &TrainedModel) -> Option<Section> {
+/// The learned strengths, with a sentence about them.
+fn strengths(model: &TrainedModel) -> Option<(String, SettingsTable)> {
     let StrengthConfig::Learned { tie, .. } = model.config.strengths else { return None };
     let epoch = model.best_epoch.unwrap_or(model.history.len());
     let record = model.history.iter().find(|record| record.epoch == epoch)?;
@@ -231,30 +71,6 @@ fn strengths(model: &TrainedModel) -> Option<Section> {
     };
     let more = record.strengths.len().saturating_sub(entries.len());
     let more = if more > 0 { format!("; {more} more are in `graph.json`") } else { String::new() };
-    let text = format!("{what}, as they were learned by epoch {epoch}{more}.");
-    Some(Section::new("Learned strengths").text(&text).with(&Settings { entries }))
-}
-
-/// Settings as keys with points and values.
-pub(crate) fn settings(value: &Value) -> Settings {
-    let mut entries = Vec::new();
-    flatten("", value, &mut entries);
-    Settings { entries }
-}
-
-fn flatten(key: &str, value: &Value, entries: &mut Vec<(String, String)>) {
-    let join = |part: &str| if key.is_empty() { part.to_owned() } else { format!("{key}.{part}") };
-    match value {
-        Value::Object(parts) => {
-            parts.iter().for_each(|(part, value)| flatten(&join(part), value, entries));
-        }
-        Value::Array(parts) if parts.iter().any(Value::is_object) => {
-            for (at, value) in parts.iter().enumerate() {
-                flatten(&join(&(at + 1).to_string()), value, entries);
-            }
-        }
-        Value::Null => {}
-        Value::String(text) => entries.push((key.to_owned(), text.clone())),
-        other => entries.push((key.to_owned(), other.to_string())),
-    }
+    let text = format!("{what}, as learned by epoch {epoch}{more}.");
+    Some((text, SettingsTable { entries }))
 }

@@ -1,4 +1,4 @@
-//! `phex predict`: probabilities or label sets of new data by a trained model.
+//! `phex predict`: probabilities or label sets of new data, by a trained model.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write as _};
@@ -10,21 +10,21 @@ use anyhow::{Context as _, bail};
 use phex::decide::Decision;
 use phex::infer::{Engine, Method};
 use phex::model::Model;
-use phex_io::{Dataset, Number, Output, Rows, TableFormat, TableWriter, Values};
+use phex_io::{Dataset, Output, Precision, ScoreRows, ScoreValues, ScoreWriter, TableFormat};
 use phex_train::{Predictor, TrainedModel};
 use serde::Serialize;
 
 use crate::args::{EngineArguments, PredictCommand};
 use crate::device::Device;
 use crate::infer::{best_engine, use_threads};
-use crate::{Outcome, data, output, report};
+use crate::{Outcome, data, output};
 
-/// Rows that the processor predicts at a time.
+/// Rows predicted at a time on the CPU.
 const PIECE: usize = 1024;
 
 /// What a run did.
 #[derive(Serialize)]
-struct Summary<'a> {
+struct PredictionSummary<'a> {
     version: &'static str,
     command: &'static str,
     seed: u64,
@@ -51,9 +51,9 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     let predictor = predictor(&model, &command.engine, &device)?;
     let best = best_of(&model, &predictor, command.decide.as_ref(), &command.engine)?;
     crate::interrupt::listen();
-    let mut writer = Writer::create(command, &model)?;
+    let mut writer = PredictionWriter::create(command, &model)?;
     let mut notes = notes(&predictor, best.as_ref());
-    let answers = Answers { model: &model, predictor: &predictor, best: best.as_ref() };
+    let predictors = Predictors { model: &model, predictor: &predictor, best: best.as_ref() };
     let options = command.data.options(Some(schema(&model)?))?;
     let piece = device.piece(PIECE, model.graph.len());
     for file in files {
@@ -62,10 +62,10 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
         for first in (0..data.rows()).step_by(piece) {
             crate::interrupt::check()?;
             let rows = first..(first + piece).min(data.rows());
-            writer.write(&answers, command.decide.as_ref(), &data, rows)?;
+            writer.write(&predictors, command.decide.as_ref(), &data, rows)?;
         }
     }
-    let summary = Summary {
+    let summary = PredictionSummary {
         version: env!("CARGO_PKG_VERSION"),
         command: "predict",
         seed: command.engine.seed.unwrap_or(0),
@@ -84,7 +84,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     if command.out.is_file() {
         let mut beside = command.out.clone().into_os_string();
         beside.push(".run.json");
-        report::write_whole(beside.as_ref(), &(serde_json::to_string_pretty(&summary)? + "\n"))?;
+        phex_io::write_text(beside.as_ref(), &(serde_json::to_string_pretty(&summary)? + "\n"))?;
     }
     if command.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;
@@ -99,12 +99,12 @@ pub(crate) fn predictor<'m>(
     device: &Device,
 ) -> anyhow::Result<Predictor<'m>> {
     if arguments.method == Method::Anneal {
-        bail!("`anneal` finds label sets and not probabilities; leave out --method anneal");
+        bail!("`anneal` finds label sets, not probabilities; leave out --method anneal");
     }
     device.predictor(model.predictor(&arguments.options())?)
 }
 
-/// The engine that finds best label sets, where a decision needs one.
+/// The engine that finds best label sets, if a decision needs one.
 pub(crate) fn best_of(
     model: &TrainedModel,
     predictor: &Predictor<'_>,
@@ -120,11 +120,11 @@ pub(crate) fn best_of(
     }
 }
 
-/// What there is to say of engines.
+/// What a user should know about the engines.
 pub(crate) fn notes(predictor: &Predictor<'_>, best: Option<&Engine>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(plan) = predictor.engine().map(Engine::plan).filter(|plan| plan.approximate) {
-        notes.push(format!("`{}` answers approximately; see `graph plan`", plan.method));
+        notes.push(format!("`{}` is approximate; see `graph plan`", plan.method));
     }
     if best.is_some_and(|engine| engine.plan().method == Method::Anneal) {
         notes.push(String::from(
@@ -134,45 +134,46 @@ pub(crate) fn notes(predictor: &Predictor<'_>, best: Option<&Engine>) -> Vec<Str
     notes
 }
 
-/// The columns that a model takes.
+/// The columns of a model's features.
 pub(crate) fn schema(model: &TrainedModel) -> anyhow::Result<phex_io::FeatureSchema> {
-    model.schema.clone().context(
-        "the model does not say which columns its features came from; train it with `phex train`",
-    )
+    model
+        .schema
+        .clone()
+        .context("the model does not know the columns of its features; train it with `phex train`")
 }
 
-/// A label set as a line of JSON.
+/// A label set as one line of JSON.
 #[derive(Serialize)]
-struct Line<'a> {
+struct LabelSetLine<'a> {
     row: usize,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     kept: BTreeMap<&'a str, &'a str>,
-    /// None where the row has no answer.
+    /// None if the row has no answer.
     labels: Option<Vec<&'a str>>,
 }
 
-enum Table {
-    Probabilities(Box<TableWriter>),
+enum PredictionTable {
+    Probabilities(Box<ScoreWriter>),
     Sets { out: BufWriter<Output>, json_lines: bool },
 }
 
-/// What answers.
-struct Answers<'a> {
+/// Compiled models.
+struct Predictors<'a> {
     model: &'a TrainedModel,
     predictor: &'a Predictor<'a>,
-    /// For best label sets, where another engine finds them.
+    /// For best label sets, if another engine finds them.
     best: Option<&'a Engine>,
 }
 
-/// Where predictions go.
-struct Writer {
-    table: Table,
+/// Writes predictions.
+struct PredictionWriter {
+    table: PredictionTable,
     rows: usize,
     undecided: usize,
 }
 
-impl Writer {
-    fn create(command: &PredictCommand, model: &TrainedModel) -> anyhow::Result<Writer> {
+impl PredictionWriter {
+    fn create(command: &PredictCommand, model: &TrainedModel) -> anyhow::Result<PredictionWriter> {
         let keep = &command.data.keep;
         let (shown, format) = (command.out.display(), TableFormat::from_path(&command.out));
         let table = if command.decide.is_some() {
@@ -186,47 +187,47 @@ impl Writer {
                     keep.iter().map(|name| format!(",{}", output::cell(name))).collect();
                 writeln!(out, "row{kept},labels")?;
             }
-            Table::Sets { out, json_lines }
+            PredictionTable::Sets { out, json_lines }
         } else {
             if output::is_json_lines(&command.out) {
                 bail!(
-                    "{shown}: probabilities are written as CSV, npy or Parquet; --decide makes label sets"
+                    "{shown}: probabilities are written as CSV, npy or Parquet; --decide gives label sets"
                 );
             }
             let format = format.unwrap_or(TableFormat::Csv);
             let names: Vec<String> =
                 model.graph.labels().iter().map(|label| label.name.clone()).collect();
-            let writer = TableWriter::create(&command.out, format, &names, keep, Number::F32)?;
-            Table::Probabilities(Box::new(writer))
+            let writer = ScoreWriter::create(&command.out, format, &names, keep, Precision::F32)?;
+            PredictionTable::Probabilities(Box::new(writer))
         };
-        Ok(Writer { table, rows: 0, undecided: 0 })
+        Ok(PredictionWriter { table, rows: 0, undecided: 0 })
     }
 
     fn write(
         &mut self,
-        answers: &Answers<'_>,
+        predictors: &Predictors<'_>,
         decision: Option<&Decision>,
         data: &Dataset,
         rows: std::ops::Range<usize>,
     ) -> anyhow::Result<()> {
-        let (predictor, features) = (answers.predictor, &data.features);
+        let (predictor, features) = (predictors.predictor, &data.features);
         let probabilities = predictor.probabilities(features, rows.clone())?;
         match (&mut self.table, decision) {
-            (Table::Sets { out, json_lines }, Some(decision)) => {
+            (PredictionTable::Sets { out, json_lines }, Some(decision)) => {
                 let sets = predictor.decide(
                     decision,
-                    answers.best,
+                    predictors.best,
                     features,
                     rows.clone(),
                     &probabilities,
                 )?;
                 for (at, row) in rows.clone().enumerate() {
-                    let labels = answers.model.graph.labels().iter().zip(sets.row(at));
+                    let labels = predictors.model.graph.labels().iter().zip(sets.row(at));
                     let on = labels.filter(|(_, on)| **on).map(|(label, _)| label.name.as_str());
                     let kept = data.kept.iter().map(|(name, cells)| (name, &cells[row]));
                     let answered = sets.is_answered(at);
                     self.undecided += usize::from(!answered);
-                    let line = Line {
+                    let line = LabelSetLine {
                         row: self.rows + at,
                         kept: kept
                             .clone()
@@ -244,13 +245,13 @@ impl Writer {
                     writeln!(out, "{}{kept},{labels}", line.row)?;
                 }
             }
-            (Table::Probabilities(writer), _) => {
+            (PredictionTable::Probabilities(writer), _) => {
                 let kept =
                     data.kept.iter().map(|(_, cells)| cells[rows.clone()].to_vec()).collect();
-                let values = Values::F32(probabilities);
-                writer.write_rows(&Rows { count: rows.len(), values, kept })?;
+                let values = ScoreValues::F32(probabilities);
+                writer.write_rows(&ScoreRows { count: rows.len(), values, kept })?;
             }
-            (Table::Sets { .. }, None) => {}
+            (PredictionTable::Sets { .. }, None) => {}
         }
         self.rows += rows.len();
         Ok(())
@@ -258,8 +259,8 @@ impl Writer {
 
     fn finish(self) -> anyhow::Result<()> {
         match self.table {
-            Table::Probabilities(writer) => Ok(writer.finish()?),
-            Table::Sets { out, .. } => output::finish(out),
+            PredictionTable::Probabilities(writer) => Ok(writer.finish()?),
+            PredictionTable::Sets { out, .. } => output::finish(out),
         }
     }
 }

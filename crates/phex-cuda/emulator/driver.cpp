@@ -1,10 +1,15 @@
-// A driver and a compiler for machines without a GPU: the calls of libcuda and NVRTC that phex makes, answered by the
-// processor. Kernels are compiled by the C++ compiler with runtime.h before them. For tests of answers and of faults.
+// A CUDA driver and compiler for machines without a GPU: the calls of libcuda and NVRTC that phex makes, on the CPU. The C++
+// compiler compiles kernels, with runtime.h in front of them. For tests of answers and of failures, not of speed.
 //
-// Faults to order, by environment: EMULATOR_MEMORY (bytes of the device), EMULATOR_MULTIPROCESSORS, EMULATOR_SHARED (bytes a
-// block), EMULATOR_DRIVER (version, such as 12040; the compiler has 99.0), EMULATOR_ORDER (see runtime.h), EMULATOR_CXX (the compiler),
-// EMULATOR_HOME (the folder of runtime.h), EMULATOR_NVRTC (NVIDIA's library, which works without a GPU: kernels that it does not
-// take are refused with what it says).
+// Environment variables:
+//   EMULATOR_MEMORY           bytes of device memory
+//   EMULATOR_MULTIPROCESSORS  number of multiprocessors
+//   EMULATOR_SHARED           bytes of shared memory per block
+//   EMULATOR_DRIVER           version of the driver, such as 12040; the compiler has version 99.0
+//   EMULATOR_ORDER            order of threads: see runtime.h
+//   EMULATOR_CXX              the C++ compiler
+//   EMULATOR_HOME             the folder of runtime.h
+//   EMULATOR_NVRTC            NVIDIA's compiler library, which needs no GPU: kernels that it rejects fail with its message
 
 #include <cstdint>
 #include <cstdio>
@@ -69,8 +74,9 @@ std::string folder() {
     return made;
 }
 
-// What NVIDIA's compiler has against a program, if it is there. In a process of its own, for its names are also here.
-std::string refused(const std::string &text, const std::string &base, int count, const char *const *options) {
+// Why NVIDIA's compiler rejects a program; empty if it accepts it, or is not there. In a process of its own, because this
+// library defines the same names.
+std::string rejected(const std::string &text, const std::string &base, int count, const char *const *options) {
     const char *library = getenv("EMULATOR_NVRTC");
     Dl_info here;
     if (!library || !*library || !dladdr(reinterpret_cast<void *>(&setting), &here)) return "";
@@ -79,8 +85,8 @@ std::string refused(const std::string &text, const std::string &base, int count,
     std::string command = "LD_LIBRARY_PATH='" + std::filesystem::path(library).parent_path().string() + "' '" + check.string() + "' '" +
         library + "' " + base + ".cu";
     for (int i = 0; i < count; i++) command += std::string(" '") + options[i] + "'";
-    bool taken = system((command + " > " + base + ".log 2>&1").c_str()) == 0;
-    return taken ? "" : "NVRTC: " + read_file(base + ".log");
+    bool accepted = system((command + " > " + base + ".log 2>&1").c_str()) == 0;
+    return accepted ? "" : "NVRTC: " + read_file(base + ".log");
 }
 
 }  // namespace
@@ -125,7 +131,7 @@ int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
     if (used + bytes > memory_size()) return OUT_OF_MEMORY;
     char *memory = static_cast<char *>(aligned_alloc(256, (bytes + GUARD + 255) / 256 * 256));
     if (!memory) return OUT_OF_MEMORY;
-    // Large pieces are not touched: their pages need not be there.
+    // Only the start of large pieces is filled, so that their pages need not exist.
     memset(memory, 0xff, bytes < (1 << 26) ? bytes : 1 << 26);
     memset(memory + bytes, 0xff, GUARD);
     *pointer = reinterpret_cast<uint64_t>(memory);
@@ -159,7 +165,7 @@ int cuMemsetD8Async(uint64_t at, unsigned char value, size_t bytes, void *) {
     return memset(reinterpret_cast<void *>(at), value, bytes), SUCCESS;
 }
 
-// An image is the magic word, its length and a shared library.
+// An image is a magic word, a length and a shared library.
 int cuModuleLoadData(void **module, const void *image) {
     const char *bytes = static_cast<const char *>(image);
     if (memcmp(bytes, MAGIC, sizeof MAGIC) != 0) return INVALID_IMAGE;
@@ -183,7 +189,7 @@ int cuFuncGetAttribute(int *value, int, void *) { return *value = 0, SUCCESS; }
 int cuFuncSetAttribute(void *, int, int) { return SUCCESS; }
 int cuLaunchKernel(void *function, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned, unsigned shared,
                    void *, void **arguments, void **) {
-    // Fibers and barriers of a kernel are one set: a launch at a time.
+    // A kernel has one set of fibers and barriers, so there is one launch at a time.
     static std::mutex launches;
     std::lock_guard guard(launches);
     if (long(shared) > setting("EMULATOR_SHARED", 232448) || block > 1024) return INVALID_VALUE;
@@ -206,10 +212,10 @@ int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
         std::lock_guard guard(lock);
         base = folder() + "/program" + std::to_string(made++);
     }
-    program.log = refused(program.text, base, count, options);
+    program.log = rejected(program.text, base, count, options);
     if (!program.log.empty()) return 6;
     std::string text = std::regex_replace(program.text, std::regex(R"(extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];)"), "EMULATED_SHARED($1, $2);");
-    // At file scope the address is not known yet when it would be read.
+    // At file scope the address would be read before it is known.
     text = std::regex_replace(text, std::regex(R"(\nEMULATED_SHARED\((\w+), (\w+)\);)"), "\n#define $2 (emulator::shared)");
     std::string defines;
     for (int i = 0; i < count; i++)

@@ -1,10 +1,10 @@
-// What a kernel of this crate finds around it when it is compiled for the processor: the types and functions of CUDA that the
-// kernels use, and a block of threads to run them.
+// What a kernel needs to be compiled for the CPU: the types and functions of CUDA that the kernels use, and a block of threads
+// to run them.
 //
-// The threads of a block are fibers of one thread of the processor, run in an order that changes from round to round
-// (EMULATOR_ORDER: 0 ascending, 1 descending, else the seed of a shuffle) and only between barriers, so that work that
-// lacks a barrier reads what is not there yet. Blocks run one after another. Shared memory and every allocation start as
-// NaNs. Cost: about 10 ns a switch; for answers, not for speed.
+// The threads of a block are fibers of one CPU thread. They switch only at barriers, and their order can be chosen
+// (EMULATOR_ORDER: 0 ascending, 1 descending, otherwise the seed of a shuffle in every round). So code that lacks a barrier
+// reads what has not been written yet. Blocks run one after another. Shared memory and allocations start as NaNs. Cost: about
+// 10 ns per switch.
 
 #include <cmath>
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Fiber {
     char *stack;
     dim3 thread;
     bool done;
-    // The barrier that it waits at: how often that was passed, and when it came.
+    // The barrier that it waits at: how often that was passed, and how often it was when the fiber arrived.
     const int *passes;
     int seen;
 };
@@ -62,14 +62,14 @@ static Fiber *current;
 static int threads;
 static dim3 block_index, block_size, grid_size;
 static double *shared;
-// Arrivals at the barriers, how often each was passed, and the threads that have not ended.
+// Arrivals at the barriers, how often each was passed, and how many threads have not ended.
 static int arrived, passed, alive, warp_arrived[WARP], warp_passed[WARP], warp_alive[WARP];
 static uint64_t exchange[MOST_THREADS];
 static bool moved;
 static void (*body)(void **);
 static void **body_arguments;
 
-// Saves the registers that a call keeps on this stack and goes on with another.
+// Saves the registers that a call preserves on this stack, and continues on another.
 extern "C" void emulator_switch(void **save, void *load);
 asm(R"(
 .text
@@ -119,7 +119,7 @@ static void begin() {
     body(body_arguments);
     int warp = current->thread.x / WARP;
     current->done = moved = true;
-    // Those that wait no longer wait for this one.
+    // The threads at a barrier no longer wait for this one.
     release(arrived, passed, --alive);
     release(warp_arrived[warp], warp_passed[warp], --warp_alive[warp]);
     for (;;) pause();
@@ -148,7 +148,7 @@ inline void run_block(uint64_t &random, long order) {
         fiber.thread = {unsigned(i), 0, 0};
         fiber.done = false;
         fiber.passes = nullptr;
-        // Registers, the address to go to, and a stack as after a call.
+        // Registers, the address to continue at, and a stack as after a call.
         void **top = reinterpret_cast<void **>(fiber.stack + STACK - 64);
         *--top = nullptr;
         *--top = reinterpret_cast<void *>(&begin);

@@ -1,16 +1,16 @@
-//! Rows a second of the engines on the first GPU, on the 1860 labels of ILSVRC2012.
+//! Measures rows per second of the engines on the first GPU, on the 1860 labels of ILSVRC2012.
 //!
-//! `throughput EDGES.tsv [ROWS...] [NAMES...]`: a table of parents and children with a header; numbers of rows; parts of
-//! the names of engines, for those alone. Prints, for each engine and batch, the time of a pass on rows that are on the
-//! device, rows a second, and the largest error of a marginal against doubles on the processor. How `family` spreads rows
-//! over blocks is `PHEX_CUDA_BLOCK_ROWS` (`global`, or a number).
+//! `throughput EDGES.tsv [ROWS...] [NAMES...]`: a table of parents and children with a header; numbers of rows; parts of the
+//! names of the engines to measure. Prints, for each engine and batch, the time of a pass on rows that are on the device,
+//! rows per second, and the largest error of a marginal compared with doubles on the CPU. `PHEX_CUDA_BLOCK_ROWS` (`global`
+//! or a number) sets how `family` distributes rows over blocks.
 
 use std::time::Instant;
 
 use phex::graph::{ExclusionRule, GraphBuilder, Strength};
 use phex::infer::{Block, Engine, GroupForm, MessageOrder, Method, Options, Want};
 use phex::model::Model;
-use phex_cuda::{CudaEngine, Device, DeviceRows, Memory, Precision};
+use phex_cuda::{CudaEngine, Device, DeviceCall, DeviceMemory, DeviceRows, Precision, Workspace};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -85,11 +85,11 @@ fn measure(
         let compiled = Instant::now();
         let registers = gpu.prepare(rows, Precision::Single)?;
         let compiled = compiled.elapsed().as_secs_f64();
-        let data = Memory::of(device, &scores(labels * rows))?;
-        let marginals = Memory::new(device, labels * rows * 4)?;
+        let data = DeviceMemory::of(device, &scores(labels * rows))?;
+        let marginals = DeviceMemory::new(device, labels * rows * 4)?;
         let (log_partition, status) =
-            (Memory::new(device, rows * 8)?, Memory::new(device, rows * 4)?);
-        let workspace = Memory::new(device, gpu.infer_bytes(rows, Precision::Single))?;
+            (DeviceMemory::new(device, rows * 8)?, DeviceMemory::new(device, rows * 4)?);
+        let room = DeviceMemory::new(device, gpu.infer_bytes(rows, Precision::Single))?;
         let device_rows = DeviceRows {
             scores: data.address(),
             evidence: 0,
@@ -99,6 +99,9 @@ fn measure(
             rows,
         };
         let stream = device.stream();
+        let (address, bytes) = (room.address(), room.bytes());
+        let workspace = Workspace { address, bytes };
+        let call = DeviceCall { precision: Precision::Single, workspace, stream };
         let mut times = Vec::new();
         let repeats = if rows > 10_000 { 5 } else { 30 };
         for round in 0..repeats + 2 {
@@ -107,14 +110,7 @@ fn measure(
             let start = Instant::now();
             for _ in 0..inner {
                 // SAFETY: the memory has the sizes of the rows and outlives the wait below.
-                unsafe {
-                    gpu.infer(
-                        device_rows,
-                        Precision::Single,
-                        (workspace.address(), workspace.bytes()),
-                        stream,
-                    )?;
-                }
+                unsafe { gpu.infer(device_rows, call)? };
             }
             device.synchronise(stream)?;
             if round >= 2 {
@@ -130,7 +126,7 @@ fn measure(
             "{name:42} {rows:6} rows {:9.1} us {:8.3} M rows/s  error {error:.1e} log Z {log_error:.1e}  regs/spill {registers:?} compile {compiled:.1} s scratch {} MB, {refused} rows not answered",
             time * 1e6,
             rows as f64 / time / 1e6,
-            workspace.bytes() >> 20,
+            bytes >> 20,
         );
     }
     Ok(())
@@ -164,7 +160,7 @@ fn main() -> Result<(), Failure> {
     joined.messages.iterations = 20;
     joined.sampling.check = 0;
     let dag = model(&edges, false, false, siblings, 0.1)?;
-    measure(&device, "blocks, DAG, siblings", dag, &joined, &sizes)?;
+    measure(&device, "forest-bp, DAG, siblings", dag, &joined, &sizes)?;
     let pairs = GroupForm::Pairs;
     let count = GroupForm::Cardinality;
     measure(

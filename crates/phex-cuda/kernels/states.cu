@@ -1,8 +1,9 @@
-// A softmax over the legal states of a hard model, between two 0/1 matrices: s = S l, p = softmax(s), marginals = S' p.
+// A softmax over the legal states of a hard model, between two products with the 0/1 matrix S of the states:
+// s = S l, p = softmax(s), marginals = S' p.
 //
-// A block has a row: its scores and the weights of its states lie in shared memory (SHARED), or in the block's part of
-// global memory. Threads are states, then labels. Scores are only added and compared before the softmax, so any finite
-// score is safe. Cost a row: O(labels on, summed over states).
+// One row per block: its scores and the weights of its states lie in shared memory (SHARED), or in the block's part of global
+// memory. A thread takes states, then labels. Before the softmax, scores are only added and compared, so any finite score is
+// safe. Cost per row: O(labels that are on, summed over states).
 
 struct States {
     // The labels that are on in each state, and the states in which each label is on.
@@ -26,21 +27,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows
     int to_do = rows_to_do(rows);
     for (int at = blockIdx.x; at < to_do; at += gridDim.x) {
         int row = row_at(rows, at);
-        u64 first = u64(row % rows.scored) * s.labels;
-        const i8 *known = known_of(rows, row, s.labels);
+        const SCORE *given = scores_of(rows, row, s.labels);
+        const i8 *evidence = evidence_of(rows, row, s.labels);
         __syncthreads();
         if (threadIdx.x == 0) bad = needed = 0;
         __syncthreads();
         for (int i = threadIdx.x; i < s.labels; i += blockDim.x) {
-            SCORE score = rows.scores[first + i];
-            if (!is_usable(score)) {
-                bad = 1;
-                score = 0;
-            }
-            scores[i] = REAL(score) + s.bias[i];
-            int told = known ? read_known(known[i]) : 0;
-            if (told > 1) bad = 1;
-            if (told > 0) atomicAdd(&needed, 1);
+            int code = evidence_at(evidence, row, s.labels, i);
+            bool valid = is_valid(given[i], code);
+            if (!valid) bad = 1;
+            scores[i] = (valid ? REAL(given[i]) : REAL(0)) + s.bias[i];
+            if (is_on(code)) atomicAdd(&needed, 1);
         }
         __syncthreads();
         const REAL none = REAL(MINUS_INFINITY);
@@ -53,12 +50,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows
             for (int j = s.state_start[i]; j < s.state_start[i + 1]; j++) {
                 int label = s.state_labels[j];
                 sum += scores[label];
-                if (known) {
-                    found += known[label] == 1;
-                    off |= known[label] == 0;
+                if (evidence) {
+                    int code = evidence_at(evidence, row, s.labels, label);
+                    found += is_on(code);
+                    off |= is_off(code);
                 }
             }
-            if (known && (off || found < needed)) sum = none;
+            if (off || found < needed) sum = none;
             weights[i] = sum;
             most = larger(most, sum);
         }
@@ -73,11 +71,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) states(States s, Rows rows
         int status = bad ? BAD_SCORE : (possible ? ANSWERED : IMPOSSIBLE);
         double scale = 1 / total;
         for (int i = threadIdx.x; i < s.labels; i += blockDim.x) {
-            // Many small numbers: a sum in single precision would lose the last of them.
+            // In doubles: a sum of many small numbers would lose the last ones in single precision.
             double sum = 0;
             for (int j = s.label_start[i]; j < s.label_start[i + 1]; j++) sum += double(weights[s.label_states[j]]);
             sum *= scale;
-            rows.marginals[u64(row) * s.labels + i] = status ? SCORE(QUIET_NAN) : SCORE(fmin(sum, 1.0));
+            store_marginal(rows, row, s.labels, i, status ? SCORE(QUIET_NAN) : SCORE(fmin(sum, 1.0)));
         }
         if (threadIdx.x == 0) {
             double value = possible ? s.base + double(most) + log(total) : MINUS_INFINITY;

@@ -1,4 +1,8 @@
-//! The device in the place of the processor, wherever an engine is asked: losses, training, prediction.
+//! The device as a [`Backend`]: losses, training and prediction run on it as on the CPU.
+//!
+//! A backend computes passes over rows, not losses. So `phex::learn` is the one home of losses on any device, and
+//! `phex-train` needs no CUDA. The losses of [`CudaEngine`] are for tensors that are already on the GPU. Unsupported engines
+//! and requests are rejected when an engine is moved to the device, before training.
 
 use std::sync::Arc;
 
@@ -46,19 +50,19 @@ fn answer<T: DeviceNumber>(
 
 fn check(want: Want) -> Result<(), Error> {
     let Want { expectations, entropy, standard_errors, bounds } = want;
-    let beyond = [
-        (expectations, "expected violations of relations, by which strengths are learned"),
+    let unavailable = [
+        (expectations, "expected violations of relations, from which strengths are learned"),
         (entropy, "entropies"),
         (standard_errors, "standard errors"),
         (bounds, "bounds on log Z"),
     ];
-    match beyond.into_iter().find(|(wanted, _)| *wanted) {
-        Some((_, what)) => Err(Error::Beyond { what }),
+    match unavailable.into_iter().find(|(wanted, _)| *wanted) {
+        Some((_, what)) => Err(Error::Unavailable { what }),
         None => Ok(()),
     }
 }
 
-/// The processor's own errors stay what they are.
+/// Errors of the CPU engine stay as they are.
 impl From<Error> for phex::Error {
     fn from(error: Error) -> phex::Error {
         match error {

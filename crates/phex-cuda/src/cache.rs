@@ -1,9 +1,10 @@
 //! Compiled kernels on disk, so that only the first program on a machine waits for the compiler.
 //!
-//! A file holds the whole text that it was made from (source, settings, kind of GPU, version of the compiler) and the
-//! machine code. It is taken only where that text is the same and its sum is right; anything else is compiled again. Files
-//! are written aside and renamed, so that no reader sees half of one. Nothing depends on the folder: where it cannot be
-//! written, kernels are compiled by every program, and it may be deleted at any time.
+//! A file holds the full text that it was made from (source, settings, kind of GPU, version of the compiler) and the
+//! machine code. It is used only if that text is the same and the checksum is right; otherwise the kernel is compiled again.
+//! The full text is compared, because hashes can collide. Files are written under another name and then renamed, so that no
+//! reader sees half a file. Nothing depends on the folder: it may be deleted at any time, and where it cannot be written
+//! every program compiles its kernels.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,22 +15,22 @@ const MAGIC: &[u8; 8] = b"phexcub1";
 
 /// A folder of compiled kernels, or none.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cache {
+pub(crate) struct KernelCache {
     folder: Option<PathBuf>,
 }
 
-impl Cache {
-    /// `PHEX_CUDA_CACHE`: a folder, or `off`; else `phex/kernels` in the user's cache folder.
-    pub(crate) fn from_environment() -> Cache {
+impl KernelCache {
+    /// The folder in `PHEX_CUDA_CACHE`, or none if that is `off`; otherwise `phex/kernels` in the user's cache folder.
+    pub(crate) fn from_environment() -> KernelCache {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        Cache { folder: folder(set("PHEX_CUDA_CACHE"), set("XDG_CACHE_HOME"), set("HOME")) }
+        KernelCache { folder: folder(set("PHEX_CUDA_CACHE"), set("XDG_CACHE_HOME"), set("HOME")) }
     }
 
     fn path(&self, text: &str) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(format!("{:016x}.cubin", sum(text.as_bytes()))))
     }
 
-    /// The machine code made from this text, where it is there and whole.
+    /// The machine code made from this text, if there is an undamaged file of it.
     pub(crate) fn read(&self, text: &str) -> Option<Vec<u8>> {
         let file = fs::read(self.path(text)?).ok()?;
         let (head, rest) = file.split_at_checked(24)?;
@@ -40,7 +41,7 @@ impl Cache {
         (whole && made_from == text.as_bytes()).then(|| image.to_vec())
     }
 
-    /// Keeps machine code. A failure costs time later and nothing else.
+    /// Stores machine code. If that fails, the kernel is compiled again later.
     pub(crate) fn write(&self, text: &str, image: &[u8]) {
         if let Some(path) = self.path(text) {
             let _ = write_aside(&path, text, image);
@@ -83,7 +84,7 @@ fn write_aside(path: &Path, text: &str, image: &[u8]) -> std::io::Result<()> {
     done
 }
 
-/// FNV-1a: against accidents, not against intent.
+/// FNV-1a: protects against accidents, not against attacks.
 fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -94,10 +95,10 @@ fn sum(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn cache(name: &str) -> Cache {
+    fn cache(name: &str) -> KernelCache {
         let folder = std::env::temp_dir().join(format!("phex-cache-{name}-{}", process::id()));
         let _ = fs::remove_dir_all(&folder);
-        Cache { folder: Some(folder) }
+        KernelCache { folder: Some(folder) }
     }
 
     #[test]
@@ -108,11 +109,11 @@ mod tests {
         cache.write("a kernel", &[1, 2, 4]);
         assert_eq!(cache.read("a kernel"), Some(vec![1, 2, 4]));
         assert_eq!(cache.read("another"), None);
-        // As if two texts had the same name.
+        // As if two texts had the same checksum.
         fs::rename(cache.path("a kernel").unwrap(), cache.path("another").unwrap()).unwrap();
         assert_eq!(cache.read("another"), None);
         let left = fs::read_dir(cache.folder.as_ref().unwrap()).unwrap().count();
-        assert_eq!(left, 1, "nothing is left aside");
+        assert_eq!(left, 1, "no temporary file is left");
         fs::remove_dir_all(cache.folder.unwrap()).unwrap();
     }
 
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(folder(None, text("/c"), text("/h")), phex("/c"));
         assert_eq!(folder(None, text("relative"), text("/h")), phex("/h/.cache"));
         assert_eq!(folder(None, None, None), None);
-        Cache::default().write("a kernel", &[1]);
-        assert_eq!(Cache::default().read("a kernel"), None);
+        KernelCache::default().write("a kernel", &[1]);
+        assert_eq!(KernelCache::default().read("a kernel"), None);
     }
 }

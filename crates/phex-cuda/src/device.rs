@@ -1,8 +1,7 @@
-//! A GPU: found, opened, and asked for memory and kernels.
+//! A GPU: opens it, loads its kernels, and waits for its streams.
 //!
-//! The driver and NVRTC are loaded when a device is first opened; until then nothing is. The device's
-//! primary context is used, the one that other libraries in the process (PyTorch) use too, so pointers and
-//! streams can be shared with them.
+//! The driver and NVRTC are loaded when a device is first opened, not before. The device's primary context is used,
+//! as other libraries in the process do (PyTorch), so pointers and streams can be shared with them.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
@@ -11,15 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cudarc::driver::{DriverError, result, sys};
 
 use crate::Error;
-use crate::cache::Cache;
-use crate::program::{self, Function, Source};
+use crate::cache::KernelCache;
+use crate::program::{self, KernelSource, LoadedKernel};
 
-/// An opened GPU. Cheap to clone, safe to share between threads.
+/// An open GPU. Cheap to clone, safe to share between threads.
 #[derive(Debug, Clone)]
-pub struct Device(Arc<Inner>);
+pub struct Device(Arc<OpenDevice>);
 
 #[derive(Debug)]
-struct Inner {
+struct OpenDevice {
     ordinal: usize,
     handle: sys::CUdevice,
     context: sys::CUcontext,
@@ -28,20 +27,20 @@ struct Inner {
     architecture: String,
     /// The version of NVRTC.
     compiler: (i32, i32),
-    cache: Cache,
+    cache: KernelCache,
     multiprocessors: usize,
     shared_bytes: usize,
-    functions: Mutex<HashMap<String, Function>>,
+    kernels: Mutex<HashMap<String, LoadedKernel>>,
 }
 
 // SAFETY: contexts, streams and functions of the driver may be used from any thread; `bind` makes the context
-// current in the thread that calls.
-unsafe impl Send for Inner {}
+// current in the calling thread.
+unsafe impl Send for OpenDevice {}
 // SAFETY: as above; the only thing that changes is behind a mutex.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for OpenDevice {}
 
-/// A queue of work on a device: a raw stream of the driver, such as another library's. Zero is the default
-/// stream of the context.
+/// A queue of work on a device: a raw stream of the driver, possibly of another library. Zero is the default stream of
+/// the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stream(pub u64);
 
@@ -51,7 +50,7 @@ impl Stream {
     }
 }
 
-/// Names the call that failed.
+/// Turns an error of the driver into one that names the call.
 pub(crate) fn failed(call: &'static str) -> impl Fn(DriverError) -> Error {
     move |error| {
         let text = |found: Result<&std::ffi::CStr, DriverError>| {
@@ -66,10 +65,10 @@ impl Device {
     /// Opens a GPU by its number.
     ///
     /// # Errors
-    /// [`Error::NoDriver`], [`Error::NoDevice`], [`Error::NoCompiler`], [`Error::DriverTooOld`], each saying
-    /// what is missing.
+    /// [`Error::NoDriver`], [`Error::NoDevice`], [`Error::NoCompiler`] or [`Error::DriverTooOld`]: each says what is
+    /// missing.
     pub fn open(ordinal: usize) -> Result<Device, Error> {
-        // SAFETY: looks for the library, and nothing else.
+        // SAFETY: only looks for the library.
         if !unsafe { sys::is_culib_present() } {
             return Err(Error::NoDriver);
         }
@@ -103,7 +102,7 @@ impl Device {
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
-        Ok(Device(Arc::new(Inner {
+        Ok(Device(Arc::new(OpenDevice {
             ordinal,
             handle,
             context,
@@ -111,40 +110,40 @@ impl Device {
             name: result::device::get_name(handle).map_err(failed("cuDeviceGetName"))?,
             architecture: format!("sm_{major}{minor}"),
             compiler,
-            cache: Cache::from_environment(),
+            cache: KernelCache::from_environment(),
             multiprocessors: usize::try_from(multiprocessors).unwrap_or(1),
             shared_bytes: usize::try_from(shared).unwrap_or(48 * 1024),
-            functions: Mutex::default(),
+            kernels: Mutex::default(),
         })))
     }
 
-    /// Its number.
+    /// The number of the device.
     pub fn ordinal(&self) -> usize {
         self.0.ordinal
     }
 
-    /// What the driver calls it.
+    /// The name that the driver gives it.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// How many multiprocessors it has.
+    /// The number of multiprocessors.
     pub fn multiprocessors(&self) -> usize {
         self.0.multiprocessors
     }
 
-    /// Bytes of shared memory that a block may have.
+    /// The most shared memory that a block may have, in bytes.
     pub fn shared_bytes(&self) -> usize {
         self.0.shared_bytes
     }
 
-    /// Bytes of memory that are free, and of all.
+    /// Free memory and all memory, in bytes.
     pub fn memory(&self) -> Result<(usize, usize), Error> {
         self.bind()?;
         result::mem_get_info().map_err(failed("cuMemGetInfo"))
     }
 
-    /// The device's own stream: for callers that have none.
+    /// The device's own stream, for callers that have none.
     pub fn stream(&self) -> Stream {
         Stream(self.0.stream as usize as u64)
     }
@@ -158,60 +157,60 @@ impl Device {
 
     /// Makes the context current in this thread.
     pub(crate) fn bind(&self) -> Result<(), Error> {
-        // SAFETY: the context is retained for as long as this device lives.
+        // SAFETY: the context is retained while this device lives.
         unsafe { result::ctx::set_current(self.0.context) }.map_err(failed("cuCtxSetCurrent"))
     }
 
     /// A kernel that this device has loaded before.
-    pub(crate) fn loaded(&self, source: &Source<'_>) -> Option<Function> {
-        let functions = self.0.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        functions.get(&source.key()).copied()
+    fn loaded(&self, source: &KernelSource) -> Option<LoadedKernel> {
+        let kernels = self.0.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.get(&source.key()).copied()
     }
 
-    /// A kernel, compiled unless it was before: by this program, or by another that kept it on disk.
-    pub(crate) fn function(&self, source: &Source<'_>) -> Result<Function, Error> {
-        if let Some(function) = self.loaded(source) {
-            return Ok(function);
+    /// A kernel. It is compiled unless this program has done so before, or another has stored it on disk.
+    pub(crate) fn kernel(&self, source: &KernelSource) -> Result<LoadedKernel, Error> {
+        if let Some(kernel) = self.loaded(source) {
+            return Ok(kernel);
         }
         self.bind()?;
         let text = source.text(&self.0.architecture, self.0.compiler);
-        // What the driver does not take is compiled again.
-        let kept = self.0.cache.read(&text).and_then(|image| self.load(source, &image).ok());
-        let function = match kept {
-            Some(function) => function,
+        // What the driver refuses is compiled again.
+        let stored = self.0.cache.read(&text).and_then(|image| self.load(source, &image).ok());
+        let kernel = match stored {
+            Some(kernel) => kernel,
             None => {
                 let image = source.compile(&self.0.architecture)?;
-                let function = self.load(source, &image)?;
+                let kernel = self.load(source, &image)?;
                 self.0.cache.write(&text, &image);
-                function
+                kernel
             }
         };
-        let mut functions = self.0.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        functions.insert(source.key(), function);
-        Ok(function)
+        let mut kernels = self.0.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.insert(source.key(), kernel);
+        Ok(kernel)
     }
 
-    /// Several kernels, those that are missing compiled at the same time.
-    pub(crate) fn functions(&self, sources: &[Source<'_>]) -> Result<Vec<Function>, Error> {
+    /// Several kernels. Those that are missing are compiled at the same time.
+    pub(crate) fn kernels(&self, sources: &[KernelSource]) -> Result<Vec<LoadedKernel>, Error> {
         let missing = sources.iter().filter(|source| self.loaded(source).is_none()).count();
         if missing < 2 {
-            return sources.iter().map(|source| self.function(source)).collect();
+            return sources.iter().map(|source| self.kernel(source)).collect();
         }
         std::thread::scope(|scope| {
-            let start = |source| scope.spawn(move || self.function(source));
+            let start = |source| scope.spawn(move || self.kernel(source));
             let started: Vec<_> = sources.iter().map(start).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Function, Error>>| {
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<LoadedKernel, Error>>| {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
             started.into_iter().map(join).collect()
         })
     }
 
-    fn load(&self, source: &Source<'_>, image: &[u8]) -> Result<Function, Error> {
-        // SAFETY: the image is a whole one, by the compiler; modules live as long as the context.
+    fn load(&self, source: &KernelSource, image: &[u8]) -> Result<LoadedKernel, Error> {
+        // SAFETY: the image is a complete one of the compiler; modules live as long as the context.
         let module = unsafe { result::module::load_data(image.as_ptr().cast::<c_void>()) }
             .map_err(failed("cuModuleLoadData"))?;
-        let name = CString::new(source.kernel).unwrap_or_default();
+        let name = CString::new(source.name).unwrap_or_default();
         // SAFETY: the module was just loaded.
         let raw = unsafe { result::module::get_function(module, name) }
             .map_err(failed("cuModuleGetFunction"))?;
@@ -227,7 +226,7 @@ impl Device {
         // SAFETY: the function was just found.
         unsafe { result::function::set_function_attribute(raw, limit, most) }
             .map_err(failed("cuFuncSetAttribute"))?;
-        Ok(Function {
+        Ok(LoadedKernel {
             raw,
             registers: read(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             spilled: read(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
@@ -235,9 +234,9 @@ impl Device {
     }
 }
 
-impl Drop for Inner {
+impl Drop for OpenDevice {
     fn drop(&mut self) {
-        // SAFETY: nothing uses them any more; a failure on the way out has no one to go to.
+        // SAFETY: nothing uses them any more. Nobody could handle a failure here.
         unsafe {
             let _ = result::ctx::set_current(self.context);
             let _ = result::stream::destroy(self.stream);

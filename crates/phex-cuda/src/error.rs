@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a GPU, and what to do about it.
+//! Errors of the CUDA engines. Each message says what to do.
 
 use phex::infer::Method;
 
@@ -7,34 +7,34 @@ use phex::infer::Method;
 #[non_exhaustive]
 pub enum Error {
     /// The driver library is not on this machine.
-    #[error("no CUDA driver was found (libcuda); install the NVIDIA driver, or use the processor")]
+    #[error("no CUDA driver was found (libcuda); install the NVIDIA driver, or use the CPU")]
     NoDriver,
     /// The driver sees no GPU, or not this one.
     #[error("there is no CUDA device {ordinal}: the driver sees {count}")]
     NoDevice {
-        /// The device that was asked for.
+        /// The requested device.
         ordinal: usize,
         /// How many there are.
         count: usize,
     },
-    /// The driver is older than what the kernels are compiled with.
+    /// The driver is older than the compiler of the kernels.
     #[error(
-        "the CUDA driver is too old: it speaks CUDA {driver}, the compiler library CUDA {library}; \
-         update the driver, or use the processor"
+        "the CUDA driver is too old: it supports CUDA {driver}, but the compiler library (NVRTC) is of CUDA \
+         {library}; update the driver, or use the CPU"
     )]
     DriverTooOld {
-        /// What the driver speaks.
+        /// The version that the driver supports.
         driver: String,
-        /// What NVRTC writes.
+        /// The version of NVRTC.
         library: String,
     },
-    /// The compiler of kernels is not on this machine.
+    /// The compiler of the kernels is not on this machine.
     #[error(
-        "no NVRTC library was found (libnvrtc), which compiles the kernels; install the CUDA toolkit or \
-         the package that holds it, or use the processor"
+        "the NVRTC library, which compiles the kernels, was not found (libnvrtc); install the CUDA toolkit or a \
+         package that contains it, or use the CPU"
     )]
     NoCompiler,
-    /// A kernel did not compile: a fault of phex, or a GPU that it does not know.
+    /// A kernel did not compile: a bug of phex, or a GPU that it does not support.
     #[error("the kernel `{kernel}` did not compile for {architecture}: {log}")]
     Compile {
         /// The kernel.
@@ -46,46 +46,54 @@ pub enum Error {
     },
     /// The memory of the GPU is used up.
     #[error(
-        "the GPU is out of memory: {needed} bytes were asked for, {free} are free; take fewer rows at a \
-         time, or free memory"
+        "the GPU is out of memory: {needed} bytes are needed, {free} are free; use fewer rows at a time, or free \
+         memory"
     )]
     OutOfMemory {
-        /// What was asked for.
+        /// The bytes that are needed.
         needed: usize,
-        /// What is free.
+        /// The bytes that are free.
         free: usize,
     },
     /// There is no kernel for this model or option.
-    #[error("`{method}` does not run on the GPU here: {why}; use the processor, or another method")]
+    #[error("`{method}` cannot run on the GPU: {why}; use the CPU, or another method")]
     Unsupported {
         /// The engine.
         method: Method,
         /// Why not.
         why: String,
     },
-    /// There is no kernel for what was asked for beside marginals and log Z.
-    #[error("the GPU gives probabilities and log Z, and no {what}; use the processor for those")]
-    Beyond {
-        /// What was asked for.
+    /// A request for more than marginals and log Z.
+    #[error("the GPU computes probabilities and log Z, but no {what}; use the CPU for those")]
+    Unavailable {
+        /// What was requested.
         what: &'static str,
     },
-    /// Memory of another size than the rows need.
+    /// Memory that is too small for the rows.
     #[error("{what}: {given} bytes were given, {needed} are needed")]
     Size {
         /// Which memory.
         what: &'static str,
-        /// What was given.
+        /// Its size.
         given: usize,
-        /// What is needed.
+        /// The size that is needed.
         needed: usize,
     },
     /// The block has another number of labels than the model.
     #[error("rows have {given} scores, but the model has {labels} labels")]
     Columns {
-        /// Scores a row.
+        /// Scores per row.
         given: usize,
         /// Labels of the model.
         labels: usize,
+    },
+    /// There is not one weight for each row.
+    #[error("there are {given} weights for {rows} rows")]
+    Weights {
+        /// The number of weights.
+        given: usize,
+        /// The number of rows.
+        rows: usize,
     },
     /// A call of the driver failed.
     #[error("CUDA: {call} failed: {what}")]
@@ -95,7 +103,7 @@ pub enum Error {
         /// What the driver says.
         what: String,
     },
-    /// The engine on the processor failed.
+    /// The engine of the CPU failed.
     #[error(transparent)]
     Model(#[from] phex::Error),
 }

@@ -1,10 +1,14 @@
 //! CUDA engines of phex: inference and training on rows that live on the GPU.
 //!
-//! [`Device`] opens a GPU, loading the driver and NVRTC only then: a program with this crate builds and runs
-//! where there is neither. [`CudaEngine`] brings a compiled [`phex::infer::Engine`] (`family`, `blocks`,
-//! `star`, `lbp` or `states`) to it. [`CudaEngine::run`] answers rows of the processor; [`CudaEngine::infer`] and its
-//! siblings take addresses and a stream, for rows that are on the device already. A [`Device`] is an
-//! [`Accelerator`](phex::infer::Accelerator): training and prediction run there as on the processor.
+//! [`Device`] opens a GPU. Only that loads the driver and NVRTC, so a program with this crate builds and runs on machines
+//! that have neither. [`CudaEngine`] is a compiled [`phex::infer::Engine`] (`family`, `forest-bp`, `star`, `lbp` or
+//! `states`) on a device. [`CudaEngine::run`] answers rows of the host. [`CudaEngine::infer`],
+//! [`CudaEngine::joint_loss`], [`CudaEngine::marginal_loss`] and [`CudaEngine::covariance`] work on rows that are already on
+//! the device: they take addresses ([`DeviceRows`], [`LossBatch`], [`CovarianceBatch`]) and a stream ([`DeviceCall`]). A
+//! [`Device`] is an [`Accelerator`](phex::infer::Accelerator), so training and prediction can run on it.
+//!
+//! Sources: `src/` has one module per engine behind the trait of `kernels.rs`; `kernels/` has their CUDA code in folders and
+//! files of the same names.
 //!
 //! ```
 //! use phex::graph::GraphBuilder;
@@ -27,27 +31,29 @@
 //! ```
 
 mod backend;
-mod blocks;
-mod buffer;
 mod cache;
 mod device;
 mod engine;
 mod error;
 mod family;
+mod forest_bp;
 mod gradients;
-mod host;
-mod host_gradients;
+mod host_losses;
+mod host_rows;
+mod kernels;
 mod lbp;
+mod memory;
 mod program;
+mod row_blocks;
 mod rows;
 mod star;
 mod states;
 
-pub use buffer::Buffer as Memory;
 pub use device::{Device, Stream};
 pub use engine::CudaEngine;
 pub use error::Error;
 pub use family::BlockRows;
-pub use gradients::{Covariance, Training};
-pub use host_gradients::Gradients;
-pub use rows::{DeviceNumber, DeviceRows, Precision, Status};
+pub use gradients::{CovarianceBatch, LossBatch};
+pub use host_losses::DeviceGradients;
+pub use memory::DeviceMemory;
+pub use rows::{DeviceCall, DeviceNumber, DeviceRows, DeviceStatus, Precision, Workspace};

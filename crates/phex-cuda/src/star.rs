@@ -1,33 +1,29 @@
-//! `star` on the device: the matrix of cells, and its launch.
+//! `star` on the device: the matrix of cells as tables, and its launch. The equations are in `star.cu`.
 
 use phex::graph::LabelId;
 use phex::infer::compiled::Classes;
 
 use crate::Error;
-use crate::buffer::{Buffer, Offset, Tables};
-use crate::device::{Device, Stream};
-use crate::program::{Arguments, Function, Shape, Source};
-use crate::rows::{Precision, RawRows};
+use crate::device::Device;
+use crate::kernels::{EngineKernels, EnginePass};
+use crate::memory::{DeviceMemory, TableBuilder, TableOffset};
+use crate::program::{KernelArguments, KernelSource, LoadedKernel};
+use crate::row_blocks::{RowBlocks, THREADS};
+use crate::rows::Precision;
 
-const FILES: [&str; 2] = [include_str!("../kernels/common.cu"), include_str!("../kernels/star.cu")];
+const FILES: &[&str] = &[include_str!("../kernels/star.cu")];
 
-/// Threads of a block.
-const THREADS: u32 = 256;
-
-/// Blocks of a multiprocessor, where memory lets them.
-const RESIDENT: usize = 8;
-
-/// Kinds of cells up to which a row's cells are made once a kind.
+/// With at most so many kinds of cells, a row's cells are computed once per kind.
 const MOST_TABLES: usize = 8;
 
 /// Classes and attributes on the device.
 #[derive(Debug)]
-pub(crate) struct Star {
-    tables: Buffer,
-    kinds: [Offset; 2],
+pub(crate) struct StarKernels {
+    tables: DeviceMemory,
+    /// In single and in double precision.
+    kinds: [TableOffset; 2],
     raw: RawStar,
-    multiprocessors: usize,
-    shared_bytes: usize,
+    blocks: RowBlocks,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,10 +42,10 @@ struct RawStar {
     constant: f64,
 }
 
-impl Star {
-    pub(crate) fn new(device: &Device, view: &Classes<'_>) -> Result<Star, Error> {
+impl StarKernels {
+    pub(crate) fn new(device: &Device, view: &Classes<'_>) -> Result<StarKernels, Error> {
         let labels = |ids: &[LabelId]| ids.iter().map(|id| id.index() as i32).collect::<Vec<_>>();
-        let mut tables = Tables::default();
+        let mut tables = TableBuilder::default();
         let classes = tables.add(&labels(view.classes));
         let attributes = tables.add(&labels(view.attributes));
         let single: Vec<[f32; 2]> =
@@ -71,64 +67,52 @@ impl Star {
             labels: view.bias.len() as i32,
             constant: view.constant,
         };
-        let (multiprocessors, shared_bytes) = (device.multiprocessors(), device.shared_bytes());
-        Ok(Star { tables, kinds, raw, multiprocessors, shared_bytes })
+        Ok(StarKernels { tables, kinds, raw, blocks: RowBlocks::new(device) })
     }
 
-    fn few_kinds(&self) -> bool {
+    fn has_few_kinds(&self) -> bool {
         self.raw.kind_count as usize <= MOST_TABLES
     }
 
-    /// Bytes of a row: weights of classes, of attributes the score, what is known, and two numbers a kind.
-    fn row_bytes(&self, score: Precision) -> usize {
-        let kinds = if self.few_kinds() { self.raw.kind_count as usize } else { 0 };
+    /// Bytes per row: the weights of classes; the score and the evidence of attributes, and two numbers per kind.
+    fn row_bytes(&self, precision: Precision) -> usize {
+        let kinds = if self.has_few_kinds() { self.raw.kind_count as usize } else { 0 };
         let numbers = self.raw.attribute_count as usize * (2 + 2 * kinds);
-        (8 * self.raw.class_count as usize + numbers * score.bytes()).next_multiple_of(16)
+        (8 * self.raw.class_count as usize + numbers * precision.bytes()).next_multiple_of(16)
     }
 
-    /// Whether a row fits shared memory.
-    fn fits(&self, score: Precision) -> bool {
-        self.row_bytes(score) + 1024 <= self.shared_bytes
+    fn kernel(&self, device: &Device, precision: Precision) -> Result<LoadedKernel, Error> {
+        let source = KernelSource::new("star", FILES, [precision; 2], THREADS)
+            .flag("SHARED", self.blocks.fits(self.row_bytes(precision)))
+            .flag("TABLES", self.has_few_kinds());
+        device.kernel(&source)
     }
+}
 
-    fn blocks(&self, rows: usize) -> usize {
-        rows.min(self.multiprocessors * RESIDENT)
-    }
-
-    pub(crate) fn workspace(&self, rows: usize, score: Precision) -> usize {
-        if self.fits(score) { 0 } else { self.blocks(rows) * self.row_bytes(score) }
-    }
-
-    pub(crate) fn prepare(&self, device: &Device, score: Precision) -> Result<Function, Error> {
-        let mut defines = vec![
-            format!("SCORE={}", score.name()),
-            format!("REAL={}", score.name()),
-            format!("THREADS={THREADS}"),
-        ];
-        let flags = [("SHARED", self.fits(score)), ("TABLES", self.few_kinds())];
-        defines.extend(flags.iter().filter(|flag| flag.1).map(|flag| flag.0.to_owned()));
-        device.function(&Source { kernel: "star", files: &FILES, defines })
-    }
-
-    /// # Safety
-    /// The addresses must be of live memory of the sizes that the rows need.
-    pub(crate) unsafe fn enqueue(
+impl EngineKernels for StarKernels {
+    fn prepare(
         &self,
         device: &Device,
-        rows: RawRows,
-        score: Precision,
-        scratch: u64,
-        stream: Stream,
-    ) -> Result<(), Error> {
-        let function = self.prepare(device, score)?;
-        let which = usize::from(score == Precision::Double);
-        let star = RawStar { kinds: self.tables.at(self.kinds[which]), ..self.raw };
-        let bytes = self.row_bytes(score);
-        let shared = if self.fits(score) { bytes } else { 0 };
-        let shape = Shape { blocks: self.blocks(rows.rows as usize), threads: THREADS, shared };
-        let bytes = bytes as u64;
-        let arguments = Arguments::default().with(&star).with(&rows).with(&scratch).with(&bytes);
+        _rows: usize,
+        precision: Precision,
+    ) -> Result<Vec<LoadedKernel>, Error> {
+        Ok(vec![self.kernel(device, precision)?])
+    }
+
+    fn scratch_bytes(&self, rows: usize, precision: Precision) -> usize {
+        self.blocks.scratch_bytes(rows, self.row_bytes(precision))
+    }
+
+    unsafe fn enqueue(&self, device: &Device, pass: &EnginePass) -> Result<(), Error> {
+        let kernel = self.kernel(device, pass.precision)?;
+        let kinds = self.kinds[usize::from(pass.precision == Precision::Double)];
+        let star = RawStar { kinds: self.tables.at(kinds), ..self.raw };
+        let row_bytes = self.row_bytes(pass.precision);
+        let shape = self.blocks.shape(pass.rows.rows as usize, row_bytes);
+        let row_bytes = row_bytes as u64;
+        let arguments = KernelArguments::default().with(&star).with(&pass.rows);
+        let arguments = arguments.with(&pass.memory.scratch).with(&row_bytes);
         // SAFETY: the arguments are those of `star`, in the layout of its structures.
-        unsafe { function.launch(shape, stream, arguments) }
+        unsafe { kernel.launch(shape, pass.stream, arguments) }
     }
 }

@@ -1,30 +1,25 @@
-//! `states` on the device: the list of legal states both ways round, and its launch.
+//! `states` on the device: the labels of each legal state and the states of each label, and its launch.
 
 use phex::infer::compiled::StateList;
 
 use crate::Error;
-use crate::buffer::{Buffer, Offset, Tables};
-use crate::device::{Device, Stream};
-use crate::program::{Arguments, Function, Shape, Source};
-use crate::rows::{Precision, RawRows};
+use crate::device::Device;
+use crate::kernels::{EngineKernels, EnginePass};
+use crate::memory::{DeviceMemory, TableBuilder, TableOffset};
+use crate::program::{KernelArguments, KernelSource, LoadedKernel};
+use crate::row_blocks::{RowBlocks, THREADS};
+use crate::rows::Precision;
 
-const FILES: [&str; 2] =
-    [include_str!("../kernels/common.cu"), include_str!("../kernels/states.cu")];
-
-/// Threads of a block.
-const THREADS: u32 = 256;
-
-/// Blocks of a multiprocessor, where memory lets them.
-const RESIDENT: usize = 8;
+const FILES: &[&str] = &[include_str!("../kernels/states.cu")];
 
 /// The legal states on the device.
 #[derive(Debug)]
-pub(crate) struct States {
-    tables: Buffer,
-    bias: [Offset; 2],
+pub(crate) struct StatesKernels {
+    tables: DeviceMemory,
+    /// In single and in double precision.
+    bias: [TableOffset; 2],
     raw: RawStates,
-    multiprocessors: usize,
-    shared_bytes: usize,
+    blocks: RowBlocks,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +35,8 @@ struct RawStates {
     base: f64,
 }
 
-impl States {
-    pub(crate) fn new(device: &Device, list: &StateList<'_>) -> Result<States, Error> {
+impl StatesKernels {
+    pub(crate) fn new(device: &Device, list: &StateList<'_>) -> Result<StatesKernels, Error> {
         let labels = list.bias.len();
         let mut start = vec![0i32; labels + 1];
         list.on.iter().for_each(|&label| start[label as usize + 1] += 1);
@@ -54,7 +49,7 @@ impl States {
                 next[label as usize] += 1;
             }
         }
-        let mut tables = Tables::default();
+        let mut tables = TableBuilder::default();
         let single: Vec<f32> = list.bias.iter().map(|&bias| bias as f32).collect();
         let bias = [tables.add(&single), tables.add(list.bias)];
         let state_start = tables.add(list.start);
@@ -71,56 +66,42 @@ impl States {
             labels: labels as i32,
             base: list.base,
         };
-        let (multiprocessors, shared_bytes) = (device.multiprocessors(), device.shared_bytes());
-        Ok(States { tables, bias, raw, multiprocessors, shared_bytes })
+        Ok(StatesKernels { tables, bias, raw, blocks: RowBlocks::new(device) })
     }
 
-    fn row_bytes(&self, score: Precision) -> usize {
-        (self.raw.states + self.raw.labels) as usize * score.bytes()
+    /// Bytes per row: a score per label and a weight per state.
+    fn row_bytes(&self, precision: Precision) -> usize {
+        (self.raw.states + self.raw.labels) as usize * precision.bytes()
     }
 
-    /// Whether a row fits shared memory.
-    fn fits(&self, score: Precision) -> bool {
-        self.row_bytes(score) + 1024 <= self.shared_bytes
+    fn kernel(&self, device: &Device, precision: Precision) -> Result<LoadedKernel, Error> {
+        let source = KernelSource::new("states", FILES, [precision; 2], THREADS)
+            .flag("SHARED", self.blocks.fits(self.row_bytes(precision)));
+        device.kernel(&source)
     }
+}
 
-    fn blocks(&self, rows: usize) -> usize {
-        rows.min(self.multiprocessors * RESIDENT)
-    }
-
-    pub(crate) fn workspace(&self, rows: usize, score: Precision) -> usize {
-        if self.fits(score) { 0 } else { self.blocks(rows) * self.row_bytes(score) }
-    }
-
-    pub(crate) fn prepare(&self, device: &Device, score: Precision) -> Result<Function, Error> {
-        let mut defines = vec![
-            format!("SCORE={}", score.name()),
-            format!("REAL={}", score.name()),
-            format!("THREADS={THREADS}"),
-        ];
-        if self.fits(score) {
-            defines.push(String::from("SHARED"));
-        }
-        device.function(&Source { kernel: "states", files: &FILES, defines })
-    }
-
-    /// # Safety
-    /// The addresses must be of live memory of the sizes that the rows need.
-    pub(crate) unsafe fn enqueue(
+impl EngineKernels for StatesKernels {
+    fn prepare(
         &self,
         device: &Device,
-        rows: RawRows,
-        score: Precision,
-        scratch: u64,
-        stream: Stream,
-    ) -> Result<(), Error> {
-        let function = self.prepare(device, score)?;
-        let which = usize::from(score == Precision::Double);
-        let states = RawStates { bias: self.tables.at(self.bias[which]), ..self.raw };
-        let shared = if self.fits(score) { self.row_bytes(score) } else { 0 };
-        let shape = Shape { blocks: self.blocks(rows.rows as usize), threads: THREADS, shared };
-        let arguments = Arguments::default().with(&states).with(&rows).with(&scratch);
+        _rows: usize,
+        precision: Precision,
+    ) -> Result<Vec<LoadedKernel>, Error> {
+        Ok(vec![self.kernel(device, precision)?])
+    }
+
+    fn scratch_bytes(&self, rows: usize, precision: Precision) -> usize {
+        self.blocks.scratch_bytes(rows, self.row_bytes(precision))
+    }
+
+    unsafe fn enqueue(&self, device: &Device, pass: &EnginePass) -> Result<(), Error> {
+        let kernel = self.kernel(device, pass.precision)?;
+        let bias = self.bias[usize::from(pass.precision == Precision::Double)];
+        let states = RawStates { bias: self.tables.at(bias), ..self.raw };
+        let shape = self.blocks.shape(pass.rows.rows as usize, self.row_bytes(pass.precision));
+        let arguments = KernelArguments::default().with(&states).with(&pass.rows);
         // SAFETY: the arguments are those of `states`, in the layout of its structures.
-        unsafe { function.launch(shape, stream, arguments) }
+        unsafe { kernel.launch(shape, pass.stream, arguments.with(&pass.memory.scratch)) }
     }
 }

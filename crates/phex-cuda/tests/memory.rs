@@ -1,21 +1,21 @@
-//! What happens where the memory of the GPU is nearly used up. A program of its own: it takes what other tests need.
+//! What happens when the memory of the GPU is nearly full. A program of its own, because it takes memory that other tests need.
 
 use phex::graph::{GraphBuilder, Strength};
 use phex::infer::{Block, Engine, Method, Options};
 use phex::model::Model;
 use phex::testkit::Random;
-use phex_cuda::{CudaEngine, Device, Error, Memory};
+use phex_cuda::{CudaEngine, Device, DeviceMemory, Error};
 
-/// Takes all memory but so many bytes.
-fn take_all_but(device: &Device, left: usize) -> Vec<Memory> {
+/// Takes all memory except a number of bytes.
+fn take_all_but(device: &Device, left: usize) -> Vec<DeviceMemory> {
     let mut taken = Vec::new();
     let mut piece = 1usize << 40;
     while piece >= 1 << 12 {
         let (free, _) = device.memory().expect("a device that answers");
         match free.checked_sub(left).filter(|&spare| spare >= piece) {
-            Some(_) => match Memory::new(device, piece) {
+            Some(_) => match DeviceMemory::new(device, piece) {
                 Ok(memory) => taken.push(memory),
-                // The driver hands memory out in larger pieces than are asked for.
+                // The driver allocates memory in larger pieces than requested.
                 Err(_) => piece /= 2,
             },
             None => piece /= 2,
@@ -44,7 +44,7 @@ fn rows_go_in_parts_and_the_error_says_what_is_missing() {
     let block = Block::new(labels, &scores);
     let whole = gpu.run(&block).unwrap();
     {
-        // Scores and marginals of all rows take 48 MB, beside working memory.
+        // Scores and marginals of all rows take 48 MB, in addition to working memory.
         let _taken = take_all_but(&device, 40 << 20);
         let parts = gpu.run(&block).unwrap();
         assert_eq!(parts.marginals, whole.marginals);

@@ -1,33 +1,67 @@
 //! The errors of this crate.
+//!
+//! They name files, lines, columns and limits. How a user changes an option is the business of the
+//! program that prints the error, so the fields are there to be matched on.
 
+use std::fmt;
 use std::io;
 
 use crate::Format;
 
+/// Where a cell of a table is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellLocation {
+    /// The file.
+    pub path: String,
+    /// The record that the cell belongs to.
+    pub record: RecordNumber,
+    /// The name of the column.
+    pub column: String,
+}
+
+/// The number of a record in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordNumber {
+    /// The line on which the record starts, counted from 1, in a text file.
+    Line(usize),
+    /// The row, counted from 1, in a file without lines.
+    Row(u64),
+}
+
+impl fmt::Display for CellLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CellLocation { path, record, column } = self;
+        match record {
+            RecordNumber::Line(line) => write!(f, "{path}:{line}: column `{column}`"),
+            RecordNumber::Row(row) => write!(f, "{path}: row {row}, column `{column}`"),
+        }
+    }
+}
+
 /// What can go wrong with a file.
 ///
-/// A file that was read but is no sensible graph is no error of this crate: the
-/// [`GraphBuilder`](phex::graph::GraphBuilder) that it filled reports that, all at once.
+/// A file that can be read but describes an inconsistent graph is not an error of this crate: the
+/// [`GraphBuilder`](phex::graph::GraphBuilder) reports all inconsistencies at once.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system could not read it.
+    /// The operating system could not read the file.
     #[error("{path}: cannot be read: {source}")]
     Read {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The operating system could not write it.
+    /// The operating system could not write the file.
     #[error("{path}: cannot be written: {source}")]
     Write {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The text is not what the format asks for.
+    /// The text does not follow the rules of its format.
     #[error("{path}:{line}: {message}")]
     Syntax {
         /// The file.
@@ -37,15 +71,15 @@ pub enum Error {
         /// What is wrong and what is expected.
         message: String,
     },
-    /// Neither the name nor the content tells the format.
-    #[error("{path}: the format is not known from the name or the content; give one of {known}")]
+    /// Neither the name of the file nor its content shows the format.
+    #[error("{path}: neither the name nor the content shows the format; give one of {known}")]
     UnknownFormat {
         /// The file.
         path: String,
-        /// The names of the formats that would do.
+        /// The names of the possible formats.
         known: String,
     },
-    /// The format exists in the other direction only.
+    /// The format can only be read, or only be written.
     #[error("{path}: {format} files can be {only} only")]
     OneWay {
         /// The file.
@@ -55,7 +89,7 @@ pub enum Error {
         /// `read` or `written`.
         only: &'static str,
     },
-    /// The format needs another file beside this one.
+    /// The format needs a second file.
     #[error("{path}: {format} files need {what}; {help}")]
     NeedsFile {
         /// The file.
@@ -75,7 +109,7 @@ pub enum Error {
         /// How many bytes are allowed.
         limit: u64,
     },
-    /// A line is longer than allowed.
+    /// A line, or a record of a table of text, is longer than allowed.
     #[error(
         "{path}:{line}: the line has more than the {limit} bytes allowed; is this a text file?"
     )]
@@ -87,29 +121,27 @@ pub enum Error {
         /// How many bytes are allowed.
         limit: usize,
     },
-    /// There are more labels than allowed.
+    /// The graph has more labels than allowed.
     #[error("{path}:{line}: more than the {limit} labels allowed; raise the limit to read it")]
     TooManyLabels {
         /// The file.
         path: String,
-        /// The line of the first label that is too much.
+        /// The line of the first label beyond the limit.
         line: usize,
         /// How many labels are allowed.
         limit: usize,
     },
-    /// A table has a column that is no label.
-    #[error(
-        "{path}: the column `{column}` is no label of the model{hint}; to pass it through, use --keep {column:?}"
-    )]
+    /// A table has a column that is neither a label nor a column to keep.
+    #[error("{path}: the column `{column}` is not a label of the model{hint}")]
     UnknownColumn {
         /// The file.
         path: String,
         /// The name of the column.
         column: String,
-        /// What was perhaps meant, or nothing.
+        /// `; did you mean …?`, or nothing.
         hint: String,
     },
-    /// A table has no column for a label, or none to pass through.
+    /// A table lacks a column that is needed.
     #[error("{path}: no column is named `{column}`{}", more(*.count))]
     MissingColumn {
         /// The file.
@@ -127,7 +159,7 @@ pub enum Error {
         /// The name.
         column: String,
     },
-    /// A table without names has more or fewer columns than there are labels.
+    /// A table without column names does not have one column per label.
     #[error("{path}: the table has {found} columns and the model has {expected} labels")]
     ColumnCount {
         /// The file.
@@ -137,19 +169,15 @@ pub enum Error {
         /// How many labels there are.
         expected: usize,
     },
-    /// A cell of a table without lines holds what it may not.
-    #[error("{path}: row {row}, column `{column}`: {message}")]
+    /// A cell holds a value that is not allowed there.
+    #[error("{location}: {message}")]
     Cell {
-        /// The file.
-        path: String,
-        /// The row, counted from 1.
-        row: u64,
-        /// The name of the column.
-        column: String,
+        /// Where the cell is.
+        location: CellLocation,
         /// What is wrong and what is expected.
         message: String,
     },
-    /// A column of a data set is not what is expected.
+    /// A column of a data set cannot be used as requested.
     #[error("{path}: the column `{column}` {message}")]
     Column {
         /// The file, or `the added data set`.
@@ -159,10 +187,37 @@ pub enum Error {
         /// What is wrong and what to do.
         message: String,
     },
-    /// A data set is larger than allowed.
+    /// A column without a name would become a feature; pandas writes its index like that.
+    #[error("{path}: a column has no name; features need names")]
+    UnnamedFeature {
+        /// The file.
+        path: String,
+    },
+    /// A column has a type that cannot become a feature.
+    #[error("{path}: the column `{column}` is of type {kind} and cannot be a feature")]
+    NotAFeature {
+        /// The file.
+        path: String,
+        /// The name of the column.
+        column: String,
+        /// The type, as its file format names it.
+        kind: String,
+    },
+    /// A column of text has more categories than allowed.
     #[error(
-        "{path}: more than the {limit} {what} allowed; leave columns out with --drop or raise the limit"
+        "{location}: {text} makes this a column of text, and it has more than {limit} different \
+         values"
     )]
+    TooManyCategories {
+        /// The cell that broke the limit.
+        location: CellLocation,
+        /// The first cell that is not a number, quoted.
+        text: String,
+        /// How many categories are allowed.
+        limit: usize,
+    },
+    /// A data set is larger than allowed.
+    #[error("{path}: more than the {limit} {what} allowed")]
     TooMuchData {
         /// The file.
         path: String,
@@ -171,7 +226,7 @@ pub enum Error {
         /// How much is allowed.
         limit: usize,
     },
-    /// A model bundle is damaged, lacks a part or is of another version.
+    /// A model bundle is damaged, incomplete or of a newer version.
     #[error("{path}: {message}")]
     Bundle {
         /// The folder, or the part of it.
@@ -179,7 +234,7 @@ pub enum Error {
         /// What is wrong and what to do.
         message: String,
     },
-    /// A table as a whole is not what is expected: damaged, or of another kind.
+    /// A table as a whole cannot be used: it is damaged or has the wrong shape.
     #[error("{path}: {message}")]
     Table {
         /// The file.
@@ -187,7 +242,7 @@ pub enum Error {
         /// What is wrong and what to do.
         message: String,
     },
-    /// A model or a set of samples as a whole is not what is expected, or cannot be written.
+    /// A model or a set of samples as a whole cannot be used, or cannot be written.
     #[error("{path}: {message}")]
     Model {
         /// The file, or `the model`.
@@ -195,7 +250,7 @@ pub enum Error {
         /// What is wrong and what to do.
         message: String,
     },
-    /// The graph has something for which the format has no words.
+    /// The format cannot express a part of the graph.
     #[error("{format} files cannot hold {what}; write TOML or JSON instead")]
     NotExpressible {
         /// The format.
@@ -208,7 +263,7 @@ pub enum Error {
     Encode {
         /// The format.
         format: Format,
-        /// Why.
+        /// The reason.
         message: String,
     },
 }
@@ -229,6 +284,12 @@ impl Error {
             Error::Syntax { line, .. }
             | Error::LineTooLong { line, .. }
             | Error::TooManyLabels { line, .. } => Some(*line),
+            Error::Cell { location, .. } | Error::TooManyCategories { location, .. } => {
+                match location.record {
+                    RecordNumber::Line(line) => Some(line),
+                    RecordNumber::Row(_) => None,
+                }
+            }
             _ => None,
         }
     }

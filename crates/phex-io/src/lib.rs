@@ -1,10 +1,9 @@
-//! Files of label-relation graphs and tables of scores.
+//! Files of label-relation graphs, of scores and training data, of models and of trained bundles.
 //!
 //! Taxonomies come as spreadsheets, ontologies, outlines and matrices. [`read_graph`] finds the
-//! [`Format`] of a file and fills a [`GraphBuilder`](phex::graph::GraphBuilder), in which every
-//! declaration knows its file and line, so that what the builder reports points at the text.
-//! [`ReadOptions`] names the other files that some formats need and sets limits: files from
-//! strangers are refused with an [`Error`] before they fill the memory. [`write_graph`] writes a
+//! [`Format`] of a file and fills a [`GraphBuilder`](phex::graph::GraphBuilder) that knows the file
+//! and line of each declaration, so that its reports point at the text. [`ReadOptions`] names the
+//! other files that some formats need. [`write_graph`] writes a
 //! [`RelationGraph`](phex::graph::RelationGraph) back.
 //!
 //! ```
@@ -23,59 +22,42 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`TableReader`] and [`TableWriter`] stream tables of scores and probabilities as CSV, npy or
-//! Parquet, [`EvidenceReader`] what is known of labels; `docs/tables.md` describes them.
-//! [`read_dataset`] reads features and targets to train on, and [`write_bundle`] and
-//! [`read_bundle`] keep a trained model in a folder; `docs/datasets.md` describes both.
-//! Models of other kinds come from UAI files ([`read_uai`]) and from the files of Ising solvers
-//! ([`read_ising`]), whose samples come back by [`read_samples`].
+//! - [`ScoreReader`], [`EvidenceReader`] and [`ScoreWriter`] stream tables of scores, evidence and
+//!   probabilities as CSV, npy or Parquet; `docs/tables.md` describes them.
+//! - [`read_dataset`] reads features and targets for training, and [`write_bundle`] and
+//!   [`read_bundle`] store a trained model in a folder; `docs/datasets.md` describes both.
+//! - [`read_uai`] and [`read_ising`] read models of other programs, and [`read_samples`] the samples
+//!   of their solvers; `docs/formats.md` describes them and the graph formats.
 //!
-//! [`graph_picture`] draws a graph as SVG, with a number for each label where there is one.
-//!
-//! `docs/formats.md` has an example of each format and says what becomes of what.
+//! Files from strangers are safe to read: [`Limits`] keep them from filling the memory, and a
+//! damaged file gives an [`Error`], never a panic.
 
-mod arff;
 mod bundle;
-mod dataset;
 mod error;
-mod format;
-mod formats;
-mod input;
-mod ising;
-mod lines;
-mod markup;
-mod output;
-mod read;
-mod samples;
-mod sink;
+mod files;
+mod graphs;
+mod models;
 mod tables;
-mod text;
-mod uai;
-mod write;
 
 pub use bundle::{
     BUNDLE_VERSION, Bundle, Evaluation, ModelCard, Tensor, TensorData, read_bundle, read_tensors,
     write_bundle, write_tensors,
 };
-pub use dataset::{
-    Dataset, DatasetFormat, DatasetOptions, FeatureColumn, FeatureKind, FeatureSchema, Features,
-    LabelForm, Target, TargetOptions, TargetRow, TargetSource, Targets, Unlisted, Unseen,
-    graph_of_arff, read_dataset, read_label_names,
+pub use error::{CellLocation, Error, RecordNumber};
+pub use files::limits::Limits;
+pub use files::output::{Output, write_text};
+pub use graphs::{
+    ClassMatrix, Format, ReadOptions, cell_strengths, graph_of_arff, graph_to_string, parse_graph, read_graph, read_graph_from, write_graph,
 };
-pub use error::Error;
-pub use format::Format;
-pub use formats::svg::{LabelValues, graph_picture};
-pub use ising::{IsingFormat, ising_to_string, parse_ising, read_ising, write_ising};
-pub use markup::escape_markup;
-pub use output::Output;
-pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
-pub use samples::{Sample, parse_samples, read_samples};
-pub use tables::{
-    EvidenceReader, EvidenceRows, Number, Rows, TableFormat, TableLimits, TableReader, TableWriter,
-    Values,
-};
-pub use uai::{
+pub use models::ising::{IsingFormat, ising_to_string, parse_ising, read_ising, write_ising};
+pub use models::samples::{SolverSample, parse_samples, read_samples};
+pub use models::uai::{
     UaiModel, UaiState, parse_uai, parse_uai_model, read_uai, read_uai_evidence,
     read_uai_marginals, read_uai_model, read_uai_partition, uai_to_string, write_uai,
 };
-pub use write::{graph_to_string, write_graph};
+pub use tables::{
+    Dataset, DatasetFormat, DatasetOptions, EvidenceReader, EvidenceRows, FeatureColumn,
+    FeatureKind, FeatureSchema, Features, LabelForm, Precision, ScoreReader, ScoreRows,
+    ScoreValues, ScoreWriter, TableFormat, Target, TargetOptions, TargetRow, TargetSource, Targets,
+    Unlisted, Unseen, read_dataset, read_label_names,
+};

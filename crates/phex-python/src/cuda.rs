@@ -1,19 +1,25 @@
-//! Engines on a GPU, for Python: addresses of tensors and a stream in, work on the stream out.
+//! Engines on a GPU, for Python: each method takes the addresses of tensors by name and enqueues its work on a stream.
 //!
-//! Nothing is copied, allocated or waited for: `phex.torch` allocates outputs and working memory as tensors, so that
-//! PyTorch's allocator, streams and CUDA graphs know of them.
+//! Nothing is copied, allocated or waited for. `phex.torch` allocates outputs and working memory as tensors, so PyTorch's
+//! allocator, streams and CUDA graphs manage them.
 #![allow(unsafe_code)] // Addresses of another library's tensors.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use phex_cuda::{Covariance, Device, DeviceRows, Precision, Stream, Training};
+use phex_cuda::{
+    CovarianceBatch, Device, DeviceCall, DeviceRows, LossBatch, Precision, Stream, Workspace,
+};
 use pyo3::prelude::*;
 
 use crate::engine::Engine;
 use crate::errors::Failure;
 
-/// A compiled model on a GPU. `phex.torch` uses it for tensors that are there.
+/// A compiled model on a GPU. `phex.torch` uses it for tensors on that GPU.
+///
+/// Tensors are given by their addresses. They must be contiguous, on this GPU, and alive until the stream has finished the
+/// work. Scores, marginals, weights, losses and gradients are float64 if `double` is true, otherwise float32; evidence is
+/// int8; the log-partition is float64; status is int32. `workspace` is an address and a number of bytes.
 #[pyclass(frozen, module = "phex._core")]
 #[derive(Debug)]
 pub(crate) struct CudaEngine(phex_cuda::CudaEngine);
@@ -35,12 +41,18 @@ fn precision(double: bool) -> Precision {
     if double { Precision::Double } else { Precision::Single }
 }
 
-/// Addresses, in the order in which they are given.
-type Addresses = [u64; 6];
+fn call(double: bool, (address, bytes): (u64, usize), stream: u64) -> DeviceCall {
+    DeviceCall {
+        precision: precision(double),
+        workspace: Workspace { address, bytes },
+        stream: Stream(stream),
+    }
+}
 
 #[pymethods]
+#[allow(clippy::too_many_arguments)] // Keywords of one launch each.
 impl CudaEngine {
-    /// Brings an engine to the GPU of this number.
+    /// Moves an engine to the GPU of this number.
     #[new]
     fn new(py: Python<'_>, engine: &Engine, ordinal: usize) -> Result<CudaEngine, Failure> {
         let compile = || -> Result<_, Failure> {
@@ -49,66 +61,115 @@ impl CudaEngine {
         Ok(CudaEngine(py.detach(compile)?))
     }
 
-    /// Whether its answers are exact: derivatives of marginals need that.
+    /// Whether its answers are exact, which derivatives of marginals need.
     #[getter]
     fn exact(&self) -> bool {
         self.0.is_exact()
     }
 
-    /// Bytes of working memory for `infer`, `joint`, `marginal` or `covariance` of so many rows.
-    fn bytes(&self, task: &str, rows: usize, double: bool) -> Result<usize, Failure> {
-        let precision = precision(double);
-        Ok(match task {
-            "infer" => self.0.infer_bytes(rows, precision),
-            "joint" => self.0.joint_bytes(rows, precision),
-            "marginal" => self.0.marginal_bytes(rows, precision),
-            "covariance" => self.0.covariance_bytes(rows),
-            _ => return Err(Failure::input(format!("`{task}` is no task of a GPU engine"))),
-        })
+    /// Bytes of working memory that `infer` needs.
+    fn infer_bytes(&self, rows: usize, double: bool) -> usize {
+        self.0.infer_bytes(rows, precision(double))
     }
 
-    /// Puts a task on a stream. The addresses of `infer` are those of scores, evidence (or 0), marginals, log-partition
-    /// (doubles), status (int32) and nothing; of `joint` and `marginal` scores, evidence, weights (or 0), losses,
-    /// gradient and status; of `covariance` scores, evidence (or 0), slopes, gradient, status and nothing.
-    #[pyo3(signature = (task, addresses, rows, double, workspace, stream))]
-    #[allow(clippy::too_many_arguments)] // One launch.
-    fn enqueue(
+    /// Bytes of working memory that `joint_loss` needs.
+    fn joint_loss_bytes(&self, rows: usize, double: bool) -> usize {
+        self.0.joint_loss_bytes(rows, precision(double))
+    }
+
+    /// Bytes of working memory that `marginal_loss` needs.
+    fn marginal_loss_bytes(&self, rows: usize, double: bool) -> usize {
+        self.0.marginal_loss_bytes(rows, precision(double))
+    }
+
+    /// Bytes of working memory that `covariance` needs.
+    fn covariance_bytes(&self, rows: usize) -> usize {
+        self.0.covariance_bytes(rows)
+    }
+
+    /// Enqueues inference: marginals, log-partition and status of rows.
+    #[pyo3(signature = (*, scores, evidence, marginals, log_partition, status, rows, double, workspace, stream))]
+    fn infer(
         &self,
         py: Python<'_>,
-        task: &str,
-        addresses: Addresses,
+        scores: u64,
+        evidence: Option<u64>,
+        marginals: u64,
+        log_partition: u64,
+        status: u64,
         rows: usize,
         double: bool,
         workspace: (u64, usize),
         stream: u64,
     ) -> Result<(), Failure> {
-        let (precision, stream) = (precision(double), Stream(stream));
-        let [a, b, c, d, e, f] = addresses;
-        let training = Training {
-            scores: a,
-            evidence: b,
-            weights: c,
-            losses: d,
-            gradient: e,
-            status: f,
-            rows,
-        };
-        let device_rows =
-            DeviceRows { scores: a, evidence: b, marginals: c, log_partition: d, status: e, rows };
-        let covariance =
-            Covariance { scores: a, evidence: b, slopes: c, gradient: d, status: e, rows };
-        py.detach(|| {
-            // SAFETY: the caller gives addresses of live, contiguous tensors of the device with the sizes of the rows, and
-            // their library's allocator keeps their memory for the stream they were made on.
-            unsafe {
-                match task {
-                    "infer" => self.0.infer(device_rows, precision, workspace, stream),
-                    "joint" => self.0.joint_loss(training, precision, workspace, stream),
-                    "marginal" => self.0.marginal_loss(training, precision, workspace, stream),
-                    _ => self.0.covariance(covariance, precision, workspace, stream),
-                }
-            }
-        })?;
-        Ok(())
+        let evidence = evidence.unwrap_or(0);
+        let rows = DeviceRows { scores, evidence, marginals, log_partition, status, rows };
+        // SAFETY: the caller gives addresses as the class demands.
+        Ok(py.detach(|| unsafe { self.0.infer(rows, call(double, workspace, stream)) })?)
+    }
+
+    /// Enqueues the joint loss of rows and the gradient of their sum by the scores.
+    #[pyo3(signature = (*, scores, evidence, weights, losses, gradient, status, rows, double, workspace, stream))]
+    fn joint_loss(
+        &self,
+        py: Python<'_>,
+        scores: u64,
+        evidence: u64,
+        weights: Option<u64>,
+        losses: u64,
+        gradient: u64,
+        status: u64,
+        rows: usize,
+        double: bool,
+        workspace: (u64, usize),
+        stream: u64,
+    ) -> Result<(), Failure> {
+        let weights = weights.unwrap_or(0);
+        let batch = LossBatch { scores, evidence, weights, losses, gradient, status, rows };
+        // SAFETY: the caller gives addresses as the class demands.
+        Ok(py.detach(|| unsafe { self.0.joint_loss(batch, call(double, workspace, stream)) })?)
+    }
+
+    /// Enqueues the marginal loss of rows and the gradient of their sum by the scores.
+    #[pyo3(signature = (*, scores, evidence, weights, losses, gradient, status, rows, double, workspace, stream))]
+    fn marginal_loss(
+        &self,
+        py: Python<'_>,
+        scores: u64,
+        evidence: u64,
+        weights: Option<u64>,
+        losses: u64,
+        gradient: u64,
+        status: u64,
+        rows: usize,
+        double: bool,
+        workspace: (u64, usize),
+        stream: u64,
+    ) -> Result<(), Failure> {
+        let weights = weights.unwrap_or(0);
+        let batch = LossBatch { scores, evidence, weights, losses, gradient, status, rows };
+        // SAFETY: the caller gives addresses as the class demands.
+        Ok(py.detach(|| unsafe { self.0.marginal_loss(batch, call(double, workspace, stream)) })?)
+    }
+
+    /// Enqueues the way from the gradient by the marginals (`slopes`) to that by the scores.
+    #[pyo3(signature = (*, scores, evidence, slopes, gradient, status, rows, double, workspace, stream))]
+    fn covariance(
+        &self,
+        py: Python<'_>,
+        scores: u64,
+        evidence: Option<u64>,
+        slopes: u64,
+        gradient: u64,
+        status: u64,
+        rows: usize,
+        double: bool,
+        workspace: (u64, usize),
+        stream: u64,
+    ) -> Result<(), Failure> {
+        let evidence = evidence.unwrap_or(0);
+        let batch = CovarianceBatch { scores, evidence, slopes, gradient, status, rows };
+        // SAFETY: the caller gives addresses as the class demands.
+        Ok(py.detach(|| unsafe { self.0.covariance(batch, call(double, workspace, stream)) })?)
     }
 }

@@ -1,5 +1,6 @@
 //! From the errors of the crates to the exceptions of `phex.errors`, with the same texts.
 
+use phex::infer::Evidence;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -85,6 +86,7 @@ fn core(py: Python<'_>, error: phex::Error) -> PyErr {
         Error::Graph { .. } => "GraphError",
         Error::Unfit { .. } | Error::NotExact { .. } | Error::BestOnly => "EngineError",
         Error::Budget { .. } | Error::TooManyPairs { .. } => "BudgetError",
+        Error::Contradiction { .. } => "TrainingError",
         _ => "InputError",
     };
     let raised = raise(py, class, text);
@@ -93,6 +95,14 @@ fn core(py: Python<'_>, error: phex::Error) -> PyErr {
         let _ = raised.value(py).setattr("report", Report::new(*report));
     }
     raised
+}
+
+/// The message about a row whose evidence (1 on, 0 off, -1 unknown) contradicts hard relations.
+#[pyfunction]
+pub(crate) fn contradiction(row: usize, labels: Vec<String>, evidence: Vec<i8>) -> String {
+    let entry = |&code: &i8| Evidence::from_number(f64::from(code)).unwrap_or(Evidence::Unknown);
+    let evidence: Vec<Evidence> = evidence.iter().map(entry).collect();
+    phex::Error::contradiction(row, labels.iter().map(String::as_str), &evidence).to_string()
 }
 
 /// An exception of `phex.errors`, where the classes have their home.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use phex::graph::closure::Logic;
 use phex::graph::{LabelId, RelationGraph, RelationKind};
-use phex_io::{LabelValues, escape_markup, graph_picture};
+use phex_report::{LabelValues, escape_markup, graph_picture, wants_picture};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -112,12 +112,18 @@ impl Graph {
 
     /// The graph in a form that can be written: `toml`, `json`, `csv`, `outline`, `dot`, `svg` and others.
     fn to_string(&self, format: &str) -> Result<String, Failure> {
+        if format == "svg" {
+            return Ok(graph_picture(&self.0, None));
+        }
         Ok(phex_io::graph_to_string(&self.0, self::format(format)?)?)
     }
 
     /// Writes a file, in the form that its name shows or that is asked for.
     #[pyo3(signature = (path, *, format=None))]
     fn save(&self, path: PathBuf, format: Option<&str>) -> Result<(), Failure> {
+        if wants_picture(format, &path) {
+            return Ok(phex_io::write_text(&path, &graph_picture(&self.0, None))?);
+        }
         let format = format.map(self::format).transpose()?;
         Ok(phex_io::write_graph(&self.0, &path, format)?)
     }

@@ -1,4 +1,4 @@
-//! Heads over features that are trained through the relations, for Python.
+//! Heads over features, trained through relations, for Python.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use phex::infer::{Evidence, Options};
 use phex_io::{
-    Bundle, FeatureColumn, FeatureKind, FeatureSchema, Features, ModelCard, Target, Targets,
-    Tensor, TensorData,
+    Bundle, FeatureColumn, FeatureKind, FeatureSchema, Features, Target, Targets, Tensor,
+    TensorData,
 };
 use phex_train::{
-    Config, EpochRecord, Error, Examples, Flow, Observer, Progress, TrainedModel, Trainer,
+    EpochRecord, Error, Examples, Flow, Observer, Progress, Recipe, RunFolder, TrainedModel,
+    Trainer, TrainingChoices,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,28 +23,26 @@ use crate::errors::Failure;
 use crate::graph::Graph;
 use crate::threads::detached;
 
-/// How often a run looks whether someone pressed Ctrl-C.
-const LOOK: Duration = Duration::from_millis(100);
-/// Rows that are predicted at a time.
-const PIECE: usize = 4096;
+/// Time between checks for Ctrl-C.
+const SIGNALS: Duration = Duration::from_millis(100);
 
-/// A linear map or a small network from features to logits, with what it was trained through.
+/// A linear map or a small network from features to logits, with the relations of its labels.
 #[pyclass(frozen, module = "phex._core")]
 #[derive(Debug)]
 pub(crate) struct Head(TrainedModel);
 
-/// Calls back to Python after each epoch; a callback that returns something true ends the run.
-struct Watch {
+/// Calls Python back after each epoch; a callback that returns something true stops the run.
+struct PythonObserver {
     callback: Option<Py<PyAny>>,
-    looked: Instant,
+    checked: Instant,
     stopped: bool,
     raised: Option<PyErr>,
 }
 
-impl Observer for Watch {
+impl Observer for PythonObserver {
     fn progress(&mut self, _: &Progress<'_>) -> Flow {
-        if self.looked.elapsed() > LOOK {
-            self.looked = Instant::now();
+        if self.checked.elapsed() > SIGNALS {
+            self.checked = Instant::now();
             self.raised = self.raised.take().or(Python::attach(|py| py.check_signals().err()));
         }
         if self.stopped || self.raised.is_some() { Flow::Stop } else { Flow::Continue }
@@ -85,9 +84,20 @@ fn numbered(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("f{at}")).collect()
 }
 
-fn targets(known: &[Evidence], labels: usize) -> Targets {
+/// The columns of so many features, with these names or numbers.
+fn schema(names: Option<Vec<String>>, features: usize) -> Result<FeatureSchema, Failure> {
+    let names = names.unwrap_or_else(|| numbered(features));
+    if names.len() != features {
+        let (expected, found) = (features, names.len());
+        return Err(phex::Error::Shape { what: "the names", expected, found }.into());
+    }
+    let column = |name| FeatureColumn { name, kind: FeatureKind::Numeric };
+    Ok(FeatureSchema { columns: names.into_iter().map(column).collect() })
+}
+
+fn targets(evidence: &[Evidence], labels: usize) -> Targets {
     let mut targets = Targets::new(labels);
-    for row in known.chunks_exact(labels) {
+    for row in evidence.chunks_exact(labels) {
         let entries = row.iter().enumerate().filter(|(_, entry)| **entry != Evidence::Unknown);
         let entry = |(at, entry): (usize, &Evidence)| Target {
             label: at as u32,
@@ -98,47 +108,59 @@ fn targets(known: &[Evidence], labels: usize) -> Targets {
     targets
 }
 
-fn written(error: &serde_json::Error) -> Failure {
-    Failure::Input(format!("the configuration cannot be used: {error}"))
+fn json(error: &serde_json::Error) -> Failure {
+    Failure::Input(format!("the settings cannot be used: {error}"))
 }
 
 #[pymethods]
 impl Head {
-    /// Trains on features (float32) and what is known of labels (int8), by a configuration in JSON.
+    /// Trains on features (float32) and evidence of labels (int8), by the choices of a user in JSON.
     ///
-    /// `on_epoch` is called with the record of each epoch in JSON; what it returns, if true, stops.
-    /// `warm_up` puts the stage before all others that the rows ask for.
+    /// `on_epoch` is called with the record of each epoch in JSON; if it returns something true, the run
+    /// stops. `run_folder` keeps checkpoints, so that the same call resumes an interrupted run, and in
+    /// the end the model; `names` are the columns of its features, `f0`, `f1` and so on unless given.
     #[staticmethod]
-    #[pyo3(signature = (graph, features, known, config, weights=None, on_epoch=None, warm_up=false))]
+    #[pyo3(signature = (graph, features, evidence, choices, weights=None, on_epoch=None, run_folder=None, names=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn train<'py>(
         py: Python<'py>,
         graph: &Graph,
         features: &Bound<'py, PyAny>,
-        known: &Bound<'py, PyAny>,
-        config: &str,
+        evidence: &Bound<'py, PyAny>,
+        choices: &str,
         weights: Option<PyReadonlyArray1<'py, f64>>,
         on_epoch: Option<Py<PyAny>>,
-        warm_up: bool,
+        run_folder: Option<PathBuf>,
+        names: Option<Vec<String>>,
     ) -> Result<Head, Failure> {
-        let config: Config = serde_json::from_str(config).map_err(|error| written(&error))?;
+        let choices: TrainingChoices =
+            serde_json::from_str(choices).map_err(|error| json(&error))?;
         let features = self::features(features, None)?;
-        let names: Vec<String> = graph.0.labels().iter().map(|label| label.name.clone()).collect();
-        let known = read_known(Some(known), features.rows, &names)?.unwrap_or_default();
-        let targets = targets(&known, names.len());
+        let schema = schema(names, features.columns)?;
+        let labels: Vec<String> = graph.0.labels().iter().map(|label| label.name.clone()).collect();
+        let evidence = read_known(Some(evidence), features.rows, &labels)?.unwrap_or_default();
+        let targets = targets(&evidence, labels.len());
         let weights = weights.map(|weights| weights.as_array().to_vec());
-        let mut watch =
-            Watch { callback: on_epoch, looked: Instant::now(), stopped: false, raised: None };
+        let mut observer = PythonObserver {
+            callback: on_epoch,
+            checked: Instant::now(),
+            stopped: false,
+            raised: None,
+        };
         let trained = detached(py, || {
+            let folder = run_folder.as_deref().map(RunFolder::open).transpose()?;
             let examples = Examples::new(&features, &targets, &graph.0)?;
-            let config = if warm_up { config.with_warm_up(&examples, &graph.0) } else { config };
+            let config = Recipe::STANDARD.config(&choices, &examples, &graph.0)?;
             let mut trainer = Trainer::new(config, &graph.0, &Options::default(), examples, None)?;
             if let Some(weights) = &weights {
                 trainer.weigh(weights)?;
             }
-            trainer.run(&mut watch)
+            match folder {
+                Some(folder) => folder.run(trainer, "fit", schema, &mut observer),
+                None => trainer.run(&mut observer),
+            }
         })?;
-        match (trained, watch.raised) {
+        match (trained, observer.raised) {
             (_, Some(error)) => Err(Failure::Python(error)),
             (Err(Error::Interrupted), None) => {
                 Err(Failure::input("`on_epoch` stopped the training"))
@@ -155,7 +177,7 @@ impl Head {
 
     /// Writes a bundle: a folder that `phex predict` reads.
     ///
-    /// `names` are the columns that it looks for in a table; `f0`, `f1` and so on unless given.
+    /// `names` are the columns of its features in a table; `f0`, `f1` and so on unless given.
     #[pyo3(signature = (path, names=None))]
     fn save(
         &self,
@@ -163,32 +185,12 @@ impl Head {
         path: PathBuf,
         names: Option<Vec<String>>,
     ) -> Result<(), Failure> {
-        let title = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let card = ModelCard {
-            title,
-            uses: String::from(
-                "`phex predict` and `phex.sklearn.RelationClassifier.load` read it.",
-            ),
-            training: format!(
-                "A head over {} features, trained from Python. `config.json` has all settings and what \
-                 became of each epoch.",
-                self.columns()
-            ),
-            tags: Vec::new(),
-            evaluation: Vec::new(),
-            limits: String::new(),
-        };
         let mut model = self.0.clone();
-        if let Some(names) =
-            names.or_else(|| model.schema.is_none().then(|| numbered(self.columns())))
-        {
-            let (expected, found) = (self.columns(), names.len());
-            if found != expected {
-                return Err(phex::Error::Shape { what: "the names", expected, found }.into());
-            }
-            let column = |name| FeatureColumn { name, kind: FeatureKind::Numeric };
-            model.schema = Some(FeatureSchema { columns: names.into_iter().map(column).collect() });
+        if names.is_some() || model.schema.is_none() {
+            model.schema = Some(schema(names, self.columns())?);
         }
+        let title = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let card = model.card(title);
         let bundle = model.to_bundle(card.markdown(&self.0.graph))?;
         Ok(py.detach(|| phex_io::write_bundle(&path, &bundle))?)
     }
@@ -199,25 +201,25 @@ impl Head {
         Graph::new(self.0.graph.clone())
     }
 
-    /// How it was trained, in JSON.
+    /// The settings that it was trained with, in JSON.
     #[getter]
     fn config(&self) -> Result<String, Failure> {
-        serde_json::to_string(&self.0.config).map_err(|error| written(&error))
+        serde_json::to_string(&self.0.config).map_err(|error| json(&error))
     }
 
-    /// What became of each epoch, in JSON.
+    /// The record of each epoch, in JSON.
     #[getter]
     fn history(&self) -> Result<String, Failure> {
-        serde_json::to_string(&self.0.history).map_err(|error| written(&error))
+        serde_json::to_string(&self.0.history).map_err(|error| json(&error))
     }
 
-    /// The names of its features, where they are known.
+    /// The names of its features, if known.
     #[getter]
     fn names(&self) -> Option<Vec<String>> {
         self.0.schema.as_ref().map(FeatureSchema::names)
     }
 
-    /// How many features it takes.
+    /// The number of features.
     #[getter]
     fn columns(&self) -> usize {
         self.0.standardiser.columns()
@@ -234,7 +236,7 @@ impl Head {
         matrix(py, values, features.rows, self.0.graph.len())
     }
 
-    /// The probability of each label, through the engine that it was trained through: rows × labels.
+    /// The probability of each label, by the engine of training: rows × labels.
     fn probabilities<'py>(
         &self,
         py: Python<'py>,
@@ -242,13 +244,7 @@ impl Head {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let features = self::features(features, Some(self.columns()))?;
         let values = detached(py, || -> Result<Vec<f32>, Error> {
-            let predictor = self.0.predictor(&Options::default())?;
-            let mut values = Vec::with_capacity(features.rows * self.0.graph.len());
-            for start in (0..features.rows).step_by(PIECE) {
-                let rows = start..(start + PIECE).min(features.rows);
-                values.extend(predictor.probabilities(&features, rows)?);
-            }
-            Ok(values)
+            self.0.predictor(&Options::default())?.predict(&features)
         })??;
         matrix(py, values, features.rows, self.0.graph.len())
     }
@@ -271,7 +267,7 @@ impl Head {
     /// For pickle.
     #[staticmethod]
     fn _restore(config: &str, graph: &Graph, tensors: &Bound<'_, PyDict>) -> Result<Head, Failure> {
-        let config = serde_json::from_str(config).map_err(|error| written(&error))?;
+        let config = serde_json::from_str(config).map_err(|error| json(&error))?;
         let mut read = BTreeMap::new();
         for (name, values) in tensors.iter() {
             let values: PyReadonlyArrayDyn<'_, f32> = values.extract()?;
@@ -288,5 +284,5 @@ impl Head {
     }
 }
 
-/// What pickle keeps: a function and its arguments.
+/// For pickle: a function and its arguments.
 type Pickled<'py> = (Bound<'py, PyAny>, (String, Graph, Bound<'py, PyDict>));

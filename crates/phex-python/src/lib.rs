@@ -11,6 +11,7 @@ mod engine;
 mod errors;
 mod graph;
 mod head;
+mod layout;
 mod options;
 mod posterior;
 mod report;
@@ -29,8 +30,10 @@ mod _core {
         builder::GraphBuilder,
         cuda::CudaEngine,
         engine::Engine,
+        errors::contradiction,
         graph::Graph,
         head::Head,
+        layout::{exclusion_marks, graph_layout},
         posterior::{Gradients, Plan, Posterior},
         report::{Finding, Report, RootCause, Step},
         strength::Strength,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use phex::graph::{self, Place};
-use phex_io::escape_markup;
+use phex_report::escape_markup;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;

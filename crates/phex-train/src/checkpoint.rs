@@ -1,8 +1,8 @@
 //! Checkpoints: a run between two steps, in one safetensors file.
 //!
-//! Weights and what optimisers remember are tensors, and so is the text of the history, which may
-//! outgrow a header; the place of the run is metadata. A checkpoint carries a fingerprint of configuration, graph and data, so that a run
-//! never goes on from another one's weights.
+//! Weights and the state of optimisers are tensors. So is the text of the history, which may outgrow a
+//! header. Where the run stands is metadata. A fingerprint of configuration, graph and data makes sure
+//! that a run is never resumed from the weights of another one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::examples::mix;
-use crate::trainer::{Best, EpochRecord, State, Trainer};
+use crate::trainer::{BestWeights, EpochRecord, Trainer, TrainerState};
 
 const KEY: &str = "phex-checkpoint";
 const HISTORY: &str = "history";
@@ -21,14 +21,14 @@ const VERSION: u32 = 1;
 /// A run between two steps.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
-    place: Place,
+    header: CheckpointHeader,
     history: Vec<EpochRecord>,
     tensors: BTreeMap<String, Tensor>,
 }
 
-/// Where a run stands, beside its numbers.
+/// Where a run stands, besides its tensors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Place {
+struct CheckpointHeader {
     version: u32,
     fingerprint: String,
     stage: usize,
@@ -73,7 +73,7 @@ impl Checkpoint {
         if let Some(best) = &state.best {
             wide("best.strengths", &best.strengths);
         }
-        let place = Place {
+        let header = CheckpointHeader {
             version: VERSION,
             fingerprint: fingerprint(trainer)?,
             stage: state.stage,
@@ -87,25 +87,25 @@ impl Checkpoint {
             best: state.best.as_ref().map(|best| (best.metric, best.epoch)),
             stale: state.stale,
         };
-        Ok(Checkpoint { place, history: state.history.clone(), tensors })
+        Ok(Checkpoint { header, history: state.history.clone(), tensors })
     }
 
-    /// Which run it is of, as [`Trainer::fingerprint`] tells.
+    /// The run that it belongs to: [`Trainer::fingerprint`].
     pub fn fingerprint(&self) -> &str {
-        &self.place.fingerprint
+        &self.header.fingerprint
     }
 
-    /// How many epochs are done.
+    /// The number of finished epochs.
     pub fn epochs(&self) -> usize {
         self.history.len()
     }
 
-    /// The epochs that are done.
+    /// The finished epochs.
     pub fn history(&self) -> &[EpochRecord] {
         &self.history
     }
 
-    /// Writes it; the file is complete or what it was before.
+    /// Writes it. The file is either complete or unchanged.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -113,60 +113,61 @@ impl Checkpoint {
         let failed = |error| Error::Model {
             message: format!("the checkpoint cannot be written as JSON: {error}"),
         };
-        let place = serde_json::to_string(&self.place).map_err(failed)?;
+        let header = serde_json::to_string(&self.header).map_err(failed)?;
         let history = serde_json::to_vec(&self.history).map_err(failed)?;
         let history = Tensor { shape: vec![history.len()], data: TensorData::U8(history) };
         let mut tensors = self.tensors.clone();
         tensors.insert(String::from(HISTORY), history);
-        let metadata = BTreeMap::from([(String::from(KEY), place)]);
+        let metadata = BTreeMap::from([(String::from(KEY), header)]);
         Ok(write_tensors(path, &tensors, &metadata)?)
     }
 
     /// Reads one.
     ///
     /// # Errors
-    /// When the file is damaged or no checkpoint of this version.
+    /// When the file is damaged or not a checkpoint of this version.
     pub fn read(path: &Path) -> Result<Checkpoint, Error> {
         let (mut tensors, metadata) = read_tensors(path)?;
         let wrong =
             |message: String| Error::Model { message: format!("{}: {message}", path.display()) };
-        let place =
-            metadata.get(KEY).ok_or_else(|| wrong(String::from("this is no checkpoint")))?;
-        let place: Place = serde_json::from_str(place).map_err(|error| wrong(error.to_string()))?;
-        if place.version != VERSION {
-            return Err(wrong(format!("version {} is not {VERSION}", place.version)));
+        let header =
+            metadata.get(KEY).ok_or_else(|| wrong(String::from("this is not a checkpoint")))?;
+        let header: CheckpointHeader =
+            serde_json::from_str(header).map_err(|error| wrong(error.to_string()))?;
+        if header.version != VERSION {
+            return Err(wrong(format!("version {} is not {VERSION}", header.version)));
         }
         let history = match tensors.remove(HISTORY).map(|tensor| tensor.data) {
             Some(TensorData::U8(text)) => serde_json::from_slice(&text),
             _ => return Err(wrong(String::from("its history is missing"))),
         };
         let history = history.map_err(|error| wrong(error.to_string()))?;
-        Ok(Checkpoint { place, history, tensors })
+        Ok(Checkpoint { header, history, tensors })
     }
 
-    pub(crate) fn restore(&self, trainer: &Trainer<'_>) -> Result<State, Error> {
-        if self.place.fingerprint != fingerprint(trainer)? {
-            let message = "settings, graph or data differ from those that it was made with";
+    pub(crate) fn restore(&self, trainer: &Trainer<'_>) -> Result<TrainerState, Error> {
+        if self.header.fingerprint != fingerprint(trainer)? {
+            let message = "its settings, graph or data are different";
             return Err(Error::OtherRun { message: String::from(message) });
         }
-        let mut state = trainer.fresh_state(self.place.stage)?;
+        let mut state = trainer.fresh_state(self.header.stage)?;
         self.copy("weights", &mut state.head.weights)?;
         self.copy("averages", &mut state.head.averages)?;
         self.copy("optimiser.first", &mut state.optimiser.first)?;
         self.copy("optimiser.second", &mut state.optimiser.second)?;
         self.copy("optimiser.average", &mut state.optimiser.average)?;
-        state.optimiser.steps = self.place.optimiser_steps;
+        state.optimiser.steps = self.header.optimiser_steps;
         if let Some(learned) = &mut state.strengths {
             learned.strengths.set(&self.wide("strengths.values", learned.gradient.len())?);
             learned.gradient = self.wide("strengths.gradient", learned.gradient.len())?;
             learned.first = self.wide("strengths.first", learned.first.len())?;
             learned.second = self.wide("strengths.second", learned.second.len())?;
-            learned.steps = self.place.strength_steps;
-            learned.rows = self.place.strength_rows;
+            learned.steps = self.header.strength_steps;
+            learned.rows = self.header.strength_rows;
         }
-        if let Some((metric, epoch)) = self.place.best {
+        if let Some((metric, epoch)) = self.header.best {
             let strengths = state.strengths.as_ref().map_or(0, |learned| learned.gradient.len());
-            let mut best = Best {
+            let mut best = BestWeights {
                 metric,
                 epoch,
                 weights: state.head.weights.clone(),
@@ -177,9 +178,10 @@ impl Checkpoint {
             self.copy("best.averages", &mut best.averages)?;
             state.best = Some(best);
         }
-        let place = &self.place;
-        (state.stage, state.epoch, state.step) = (place.stage, place.epoch, place.step);
-        (state.loss_sum, state.row_sum, state.stale) = (place.loss_sum, place.row_sum, place.stale);
+        let header = &self.header;
+        (state.stage, state.epoch, state.step) = (header.stage, header.epoch, header.step);
+        (state.loss_sum, state.row_sum, state.stale) =
+            (header.loss_sum, header.row_sum, header.stale);
         state.history.clone_from(&self.history);
         Ok(state)
     }

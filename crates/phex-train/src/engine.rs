@@ -1,9 +1,9 @@
-//! Which engine training goes through.
+//! The choice of the engine for training.
 //!
-//! Exact where a row takes at most [`OPERATIONS`]. Beyond that a hierarchy goes through `forests`: its
-//! log Z is convex in the scores, while training through Bethe's (`lbp`, `blocks`) may collapse. A
-//! model is asked through the engine that it was trained through. Where the engine runs is no part of
-//! that choice: the answers are the same on any device.
+//! An exact engine is used if a row takes at most [`OPERATIONS`]. Beyond that a hierarchy uses `forests`:
+//! its log Z is convex in the scores, while training through Bethe's log Z (`lbp`, `forest-bp`) may
+//! collapse. Prediction uses the engine of training. The device does not matter for the choice: the
+//! answers are the same on every device.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use phex::model::Model;
 use crate::Error;
 use crate::config::{Config, ObjectiveConfig, StrengthConfig};
 
-/// Operations a row that an exact engine may take in training: about 10 ms.
+/// Operations per row that an exact engine may take in training: about 10 ms.
 const OPERATIONS: f64 = 1e7;
 
-/// Iterations of `forests` where none are asked for: on hierarchies few are left to do.
+/// Iterations of `forests` unless requested otherwise: hierarchies need few.
 const ITERATIONS: u32 = 8;
 
 /// Compiles a model for training and for the prediction that follows it.
@@ -40,12 +40,12 @@ pub(crate) fn compile(model: Model, options: &Options) -> Result<Engine, phex::E
 }
 
 impl Config {
-    /// Whether a device takes the engines of all stages, before any of them is trained.
+    /// Checks that a device supports the engines of all stages, before any of them is trained.
     ///
     /// # Errors
-    /// [`Error::NothingToAccelerate`] of baselines; what the device says of an engine that it does not
-    /// take, or of learned strengths; as for [`Trainer::new`](crate::Trainer::new) where no engine
-    /// takes the graph.
+    /// [`Error::NothingToAccelerate`] for baselines; the device's error for an engine that it does not
+    /// support, or for learned strengths; as [`Trainer::new`](crate::Trainer::new) when no engine can
+    /// handle the graph.
     pub fn check_on(
         &self,
         accelerator: &dyn Accelerator,
@@ -57,7 +57,7 @@ impl Config {
         }
         let strengths: Vec<_> = self.stages.iter().map(|stage| stage.strength).collect();
         for (at, strength) in strengths.iter().enumerate() {
-            // A warm-up has the strength of the stage after it.
+            // A warm-up has the strength of the next stage.
             if !strengths[..at].contains(strength) {
                 let engine = compile(Model::new(&strength.apply(graph)?)?, options)?;
                 accelerator.move_engine(&engine, self.wanted())?;
@@ -66,7 +66,7 @@ impl Config {
         Ok(())
     }
 
-    /// What training asks engines for beside probabilities.
+    /// What training asks engines for besides probabilities.
     pub(crate) fn wanted(&self) -> Want {
         let expectations = matches!(self.strengths, StrengthConfig::Learned { .. });
         Want { expectations, ..Want::default() }

@@ -1,6 +1,6 @@
-//! What a trained model says of a whole table, and how good that is where its labels are known.
+//! Predictions of a trained model for a whole table, and how good they are where the table has targets.
 //!
-//! Cost: that of prediction, a piece of rows at a time, and of [`phex::metrics`].
+//! Cost: that of prediction, some rows at a time, and of [`phex::metrics`].
 
 use phex::decide::{Decision, Decisions, decide, decide_scores};
 use phex::infer::{Block, Engine, Evidence};
@@ -11,11 +11,11 @@ use phex_io::{Features, Targets};
 use crate::model::Predictor;
 use crate::{Error, Examples};
 
-/// Rows that are predicted at a time.
+/// Rows predicted at a time.
 const PIECE: usize = 512;
 
 impl Predictor<'_> {
-    /// The probability of each label, of all rows.
+    /// The probability of each label in every row.
     ///
     /// # Errors
     /// [`Error::Examples`] when the table has another number of features.
@@ -29,7 +29,7 @@ impl Predictor<'_> {
     }
 
     /// Label sets of some rows with these probabilities. `best` finds the most probable legal sets
-    /// for [`Decision::Consistent`], which looks at scores; the others look at probabilities alone.
+    /// for [`Decision::Consistent`], which needs scores; the others need probabilities alone.
     ///
     /// # Errors
     /// As [`decide`]; [`phex::Error::NeedsEngine`] without an engine where one is needed.
@@ -65,15 +65,15 @@ impl Predictor<'_> {
         let probabilities = self.predict(examples.features)?;
         let rows = 0..examples.rows();
         let sets = self.decide(&options.decision, best, examples.features, rows, &probabilities)?;
-        let mut truths: Vec<Evidence> = Vec::with_capacity(probabilities.len());
-        (0..examples.rows()).for_each(|row| examples.push_observed(row, &mut truths));
+        let mut evidence: Vec<Evidence> = Vec::with_capacity(probabilities.len());
+        (0..examples.rows()).for_each(|row| examples.push_evidence(row, &mut evidence));
         let model = Model::new(graph)?;
-        Ok(evaluate_sets(options, graph, &model, &probabilities, &truths, &sets)?)
+        Ok(evaluate_sets(options, graph, &model, &probabilities, &evidence, &sets)?)
     }
 }
 
 impl Examples<'_> {
-    /// A copy of some rows, such as those that a trainer held out.
+    /// A copy of some rows, such as the rows a trainer held out.
     ///
     /// # Panics
     /// When there is no such row.

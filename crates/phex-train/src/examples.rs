@@ -1,6 +1,6 @@
-//! Examples: features with what is known of their labels.
+//! Examples: features with targets for their labels.
 
-use phex::graph::RelationGraph;
+use phex::graph::{LabelId, RelationGraph};
 use phex::infer::Evidence;
 use phex_io::{Features, Targets};
 use rand::{RngExt, SeedableRng};
@@ -13,17 +13,28 @@ use crate::features::Standardiser;
 /// Features and targets of the same rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Examples<'a> {
-    /// A row an example.
+    /// One row per example.
     pub features: &'a Features,
-    /// What is known of the labels of each row.
+    /// Which labels of each row are on and off.
     pub targets: &'a Targets,
+}
+
+/// What the recipe needs to know about examples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExampleCounts {
+    /// All rows.
+    pub rows: usize,
+    /// Rows labelled with a leaf, and rows in which every leaf is on or off.
+    pub with_leaf: usize,
+    /// Rows in which no label is unknown.
+    pub complete: usize,
 }
 
 impl<'a> Examples<'a> {
     /// Features and targets that belong together.
     ///
     /// # Errors
-    /// [`Error::Examples`] when they have different numbers of rows, or the targets are not of the
+    /// [`Error::Examples`] when they have different numbers of rows, or the targets do not have the
     /// graph's labels.
     pub fn new(
         features: &'a Features,
@@ -39,51 +50,61 @@ impl<'a> Examples<'a> {
                 graph.len()
             )
         } else if features.columns == 0 {
-            String::from("there is no feature")
+            String::from("there are no features")
         } else {
             return Ok(Examples { features, targets });
         };
         Err(Error::Examples { message })
     }
 
-    /// How many there are.
+    /// The number of examples.
     pub fn rows(&self) -> usize {
         self.features.rows
     }
 
-    /// The standardised features of some rows, and what is known of each of their labels.
+    /// How many rows are labelled with a leaf, and how many completely.
+    pub fn counts(&self, graph: &RelationGraph) -> ExampleCounts {
+        let labels = self.targets.labels();
+        let is_complete = |row: &usize| {
+            let target = self.targets.row(*row);
+            target.others_off || target.listed.len() == labels
+        };
+        ExampleCounts {
+            rows: self.rows(),
+            with_leaf: self.have_leaf(graph).into_iter().filter(|has| *has).count(),
+            complete: (0..self.rows()).filter(is_complete).count(),
+        }
+    }
+
+    /// The standardised features of some rows, and the evidence of each of their labels.
     pub(crate) fn gather(
         &self,
         standardiser: &Standardiser,
         rows: &[u32],
     ) -> (Vec<f32>, Vec<Evidence>) {
         let mut features = Vec::with_capacity(rows.len() * standardiser.columns());
-        let mut observed = Vec::with_capacity(rows.len() * self.targets.labels());
+        let mut evidence = Vec::with_capacity(rows.len() * self.targets.labels());
         for &row in rows {
             standardiser.push(self.features.row(row as usize), &mut features);
-            self.push_observed(row as usize, &mut observed);
+            self.push_evidence(row as usize, &mut evidence);
         }
-        (features, observed)
+        (features, evidence)
     }
 
-    /// Adds what is known of a row, an entry a label, to `out`.
-    pub(crate) fn push_observed(&self, row: usize, out: &mut Vec<Evidence>) {
-        let target = self.targets.row(row);
+    /// Appends the evidence of a row, one entry per label.
+    pub(crate) fn push_evidence(&self, row: usize, out: &mut Vec<Evidence>) {
         let start = out.len();
-        let others = if target.others_off { Evidence::Off } else { Evidence::Unknown };
-        out.resize(start + self.targets.labels(), others);
-        for entry in target.listed {
-            out[start + entry.label as usize] = if entry.on { Evidence::On } else { Evidence::Off };
-        }
+        out.resize(start + self.targets.labels(), Evidence::Unknown);
+        self.targets.fill(row, &mut out[start..]);
     }
 
-    /// The labels that are on in a row and have none below them that is on too.
+    /// The labels that are on in a row and have no child that is on.
     fn most_specific(&self, row: usize, graph: &RelationGraph) -> Vec<u32> {
         let on: Vec<u32> =
             self.targets.row(row).listed.iter().filter(|entry| entry.on).map(|e| e.label).collect();
         let topology = graph.topology();
         let is_above = |label: u32| {
-            topology.children(phex::graph::LabelId(label)).iter().any(|child| on.contains(&child.0))
+            topology.children(LabelId(label)).iter().any(|child| on.contains(&child.0))
         };
         on.iter().copied().filter(|&label| !is_above(label)).collect()
     }
@@ -98,38 +119,27 @@ impl<'a> Examples<'a> {
         if choice == RowChoice::All {
             return Ok(rows.to_vec());
         }
-        let known = self.know_a_leaf(graph);
-        let chosen: Vec<u32> = rows.iter().copied().filter(|&row| known[row as usize]).collect();
+        let has_leaf = self.have_leaf(graph);
+        let chosen: Vec<u32> = rows.iter().copied().filter(|&row| has_leaf[row as usize]).collect();
         if chosen.is_empty() {
-            let message = "no row has a leaf of the hierarchy that is on, so there is nothing to warm \
-                           up on; leave the warm-up out";
+            let message = "a warm-up trains on the rows labelled with a leaf, and there are none; \
+                           leave the warm-up out";
             return Err(Error::Examples { message: String::from(message) });
         }
         Ok(chosen)
     }
 
-    /// Whether a leaf of the hierarchy is known to be on, or every leaf is known, of each row.
-    fn know_a_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
+    /// Whether each row is labelled with a leaf, or has every leaf on or off.
+    fn have_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
         let mut is_leaf = vec![false; graph.len()];
         graph.leaves().for_each(|leaf| is_leaf[leaf.index()] = true);
         let leaves = is_leaf.iter().filter(|leaf| **leaf).count();
-        let knows = |row: usize| {
+        let has_leaf = |row: usize| {
             let row = self.targets.row(row);
             let listed = || row.listed.iter().filter(|entry| is_leaf[entry.label as usize]);
             row.others_off || listed().any(|entry| entry.on) || listed().count() == leaves
         };
-        (0..self.rows()).map(knows).collect()
-    }
-
-    /// How often to go over the rows that know a leaf for as many steps as one pass over all rows takes;
-    /// none where all rows or few know one.
-    pub(crate) fn warm_up_epochs(&self, graph: &RelationGraph) -> Option<usize> {
-        const MOST: usize = 1000;
-        // With fewer, validation might hold out all of them.
-        const FEWEST: usize = 10;
-        let fine = self.know_a_leaf(graph).into_iter().filter(|known| *known).count();
-        let some = (FEWEST..self.rows()).contains(&fine);
-        some.then(|| ((self.rows() as f64 / fine as f64).round() as usize).clamp(1, MOST))
+        (0..self.rows()).map(has_leaf).collect()
     }
 
     /// The weight of each row: 1 on average when balanced.
@@ -145,7 +155,7 @@ impl<'a> Examples<'a> {
                 for (name, &weight) in given {
                     let Some(id) = graph.id(name) else {
                         let message =
-                            format!("a class weight is given for `{name}`, which is no label");
+                            format!("a class weight names `{name}`, which is not a label");
                         return Err(Error::Examples { message });
                     };
                     if !(weight >= 0.0 && weight.is_finite()) {
@@ -182,21 +192,10 @@ impl<'a> Examples<'a> {
         Ok(Some((0..self.rows()).map(row_weight).collect()))
     }
 
-    /// The observed labels of a row in words: `dog, not cat`.
-    pub(crate) fn describe(&self, row: usize, graph: &RelationGraph) -> String {
-        let target = self.targets.row(row);
-        let word = |entry: &phex_io::Target| {
-            let name = graph.name(phex::graph::LabelId(entry.label));
-            if entry.on { String::from(name) } else { format!("not {name}") }
-        };
-        let mut words: Vec<String> = target.listed.iter().take(12).map(word).collect();
-        if target.listed.len() > 12 {
-            words.push(format!("{} more", target.listed.len() - 12));
-        }
-        if target.others_off {
-            words.push(String::from("nothing else"));
-        }
-        words.join(", ")
+    /// The error of a row that contradicts hard relations.
+    pub(crate) fn contradiction(&self, row: usize, graph: &RelationGraph) -> Error {
+        let names = graph.labels().iter().map(|label| label.name.as_str());
+        phex::Error::contradiction(row, names, &self.targets.evidence(row)).into()
     }
 }
 
@@ -210,7 +209,7 @@ pub(crate) fn shuffled(rows: &[u32], seed: u64) -> Vec<u32> {
     order
 }
 
-/// Numbers mixed into one seed, so that neighbours have nothing in common.
+/// Numbers mixed into one seed, so that neighbouring seeds have nothing in common.
 pub(crate) fn mix(numbers: &[u64]) -> u64 {
     numbers.iter().fold(0x9e37_79b9_7f4a_7c15, |state, number| {
         let mut x = (state ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);

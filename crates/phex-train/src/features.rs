@@ -1,4 +1,4 @@
-//! Features standardised: mean 0 and deviation 1 over the training rows, missing values at the mean.
+//! Standardised features: mean 0 and deviation 1 over the training rows, missing values at the mean.
 
 use phex_io::Features;
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use crate::Error;
 /// The mean and the deviation of each feature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standardiser {
-    /// The mean of the values that are there.
+    /// The mean of the values that are not missing.
     pub mean: Vec<f32>,
-    /// Their standard deviation; 1 for a feature that never varies.
+    /// Their standard deviation; 1 for a constant feature.
     pub deviation: Vec<f32>,
-    /// Standardised values beyond this are cut to it.
+    /// Standardised values are clipped to ± this.
     pub clip: f32,
 }
 
 impl Standardiser {
-    /// From some rows of features. Missing (NaN) and infinite values are left out.
-    /// Standardised values are cut to `clip`; 0 cuts nothing.
+    /// From some rows of features. Missing (NaN) and infinite values do not count.
+    /// Standardised values are clipped to ± `clip`; 0 means no clipping.
     pub fn new(features: &Features, rows: impl Iterator<Item = usize>, clip: f64) -> Standardiser {
         let columns = features.columns;
         let (mut count, mut mean, mut square) =
@@ -46,12 +46,12 @@ impl Standardiser {
         }
     }
 
-    /// How many features there are.
+    /// The number of features.
     pub fn columns(&self) -> usize {
         self.mean.len()
     }
 
-    /// Adds a row, standardised, to `out`.
+    /// Appends a standardised row to `out`.
     pub fn push(&self, row: &[f32], out: &mut Vec<f32>) {
         let columns = self.mean.iter().zip(&self.deviation);
         out.extend(row.iter().zip(columns).map(|(value, (mean, deviation))| {
@@ -69,7 +69,7 @@ impl Standardiser {
             return Ok(());
         }
         let message = format!(
-            "there are {} features, and the model takes {}; bring the columns that it was trained on",
+            "there are {} features, but the model needs {}; give the columns that it was trained on",
             features.columns,
             self.columns()
         );

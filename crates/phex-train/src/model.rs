@@ -15,10 +15,10 @@ use crate::head::Head;
 use crate::objective::Objective;
 use crate::trainer::EpochRecord;
 
-/// A head with what it was trained through.
+/// A trained head with its relations.
 #[derive(Debug, Clone)]
 pub struct TrainedModel {
-    /// How it was trained.
+    /// The settings that it was trained with.
     pub config: Config,
     /// The relations, with the strengths of the last stage or those learned.
     pub graph: RelationGraph,
@@ -26,15 +26,15 @@ pub struct TrainedModel {
     pub head: Head,
     /// The mean and the deviation of each feature.
     pub standardiser: Standardiser,
-    /// The epoch whose weights these are, where validation chose one.
+    /// The epoch of these weights, if validation chose one.
     pub best_epoch: Option<usize>,
-    /// What became of each epoch.
+    /// The record of each epoch.
     pub history: Vec<EpochRecord>,
-    /// The columns of the table that the features came from, where it is known.
+    /// The columns of the table that the features came from, if known.
     pub schema: Option<FeatureSchema>,
 }
 
-/// A trained model that answers.
+/// A trained model with a compiled engine.
 #[derive(Debug)]
 pub struct Predictor<'a> {
     pub(crate) model: &'a TrainedModel,
@@ -45,10 +45,10 @@ impl TrainedModel {
     /// Compiles the relations for prediction.
     ///
     /// # Errors
-    /// When no engine takes the graph.
+    /// When no engine can handle the graph.
     pub fn predictor(&self, options: &Options) -> Result<Predictor<'_>, Error> {
         let objective = Objective::new(self.config.objective, &self.graph, options)?;
-        Ok(Predictor { model: self, objective })
+        Ok(Predictor::new(self, objective))
     }
 
     /// The logits of some rows.
@@ -71,7 +71,7 @@ impl TrainedModel {
     /// # Errors
     /// When the configuration cannot be written as JSON.
     pub fn to_bundle(&self, card: String) -> Result<Bundle, Error> {
-        let config = Written {
+        let config = BundleConfig {
             config: self.config.clone(),
             inputs: self.head.inputs(),
             best_epoch: self.best_epoch,
@@ -80,7 +80,7 @@ impl TrainedModel {
         };
         let config = match serde_json::to_value(config) {
             Ok(serde_json::Value::Object(config)) => config,
-            Ok(_) => return Err(Error::Model { message: String::from("no configuration") }),
+            Ok(_) => return Err(Error::Model { message: String::from("it has no configuration") }),
             Err(error) => return Err(Error::Model { message: error.to_string() }),
         };
         let mut tensors = BTreeMap::new();
@@ -104,9 +104,9 @@ impl TrainedModel {
     /// The model of a bundle.
     ///
     /// # Errors
-    /// [`Error::Model`] when a part is missing or does not fit the others.
+    /// [`Error::Model`] when a part is missing or inconsistent with the others.
     pub fn from_bundle(bundle: &Bundle) -> Result<TrainedModel, Error> {
-        let written: Written = serde_json::from_value(bundle.config.clone().into())
+        let written: BundleConfig = serde_json::from_value(bundle.config.clone().into())
             .map_err(|error| Error::Model { message: format!("config.json: {error}") })?;
         written.config.check()?;
         let read = |name: &str, shape: &[usize]| -> Result<&[f32], Error> {
@@ -116,7 +116,7 @@ impl TrainedModel {
                 }
                 Some(tensor) => Err(Error::Model {
                     message: format!(
-                        "the tensor `{name}` has the shape {:?} and {shape:?} is expected",
+                        "the tensor `{name}` has the shape {:?} instead of {shape:?}",
                         tensor.shape
                     ),
                 }),
@@ -154,15 +154,15 @@ impl TrainedModel {
     /// Reads the model of a folder.
     ///
     /// # Errors
-    /// When the folder is no bundle, or not one of this kind.
+    /// When the folder is not a bundle of a trained model.
     pub fn read(folder: &Path) -> Result<TrainedModel, Error> {
         TrainedModel::from_bundle(&phex_io::read_bundle(folder)?)
     }
 }
 
-/// What `config.json` holds of a model.
+/// The model's part of `config.json`.
 #[derive(Debug, Serialize, Deserialize)]
-struct Written {
+struct BundleConfig {
     #[serde(rename = "training")]
     config: Config,
     inputs: usize,
@@ -171,18 +171,22 @@ struct Written {
     schema: Option<FeatureSchema>,
 }
 
-impl Predictor<'_> {
-    /// The same with its probabilities from a device. Best label sets stay with the processor.
+impl<'a> Predictor<'a> {
+    pub(crate) fn new(model: &'a TrainedModel, objective: Objective) -> Predictor<'a> {
+        Predictor { model, objective }
+    }
+
+    /// The same predictor with probabilities computed on a device. Best label sets stay on the CPU.
     ///
     /// # Errors
-    /// What the device says of an engine that it does not take; [`Error::NothingToAccelerate`] of
+    /// The device's error for an engine that it does not support; [`Error::NothingToAccelerate`] for
     /// baselines.
     pub fn on(self, accelerator: &dyn Accelerator) -> Result<Self, Error> {
         let objective = self.objective.on(accelerator, Want::default())?;
         Ok(Predictor { objective, ..self })
     }
 
-    /// The probability of each label, of some rows.
+    /// The probability of each label in some rows.
     ///
     /// # Errors
     /// [`Error::Examples`] when the table has another number of features.
@@ -194,7 +198,7 @@ impl Predictor<'_> {
         self.objective.probabilities(&self.model.logits(features, rows)?)
     }
 
-    /// The engine, where relations take part.
+    /// The engine, if the objective has relations.
     pub fn engine(&self) -> Option<&phex::infer::Engine> {
         self.objective.engine()
     }

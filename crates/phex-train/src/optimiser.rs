@@ -1,16 +1,16 @@
 //! Steps: gradient descent with momentum, AdamW, weight decay, and an average of weights.
 //!
 //! SGD: `v ← μv + g`, `w ← w − η(v + λw)`. AdamW (Loshchilov and Hutter 2019):
-//! `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`, `w ← w − η(m̂/(√v̂ + ε) + λw)` with `m̂`, `v̂` freed of
-//! their start at zero. Average: `a ← a + (1−ρ)(w − a)`, with a shorter memory in the first steps.
+//! `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`, `w ← w − η(m̂/(√v̂ + ε) + λw)` with `m̂`, `v̂` corrected
+//! for their start at zero. Average: `a ← a + (1−ρ)(w − a)`, with a shorter memory in the first steps.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use crate::config::{OptimiserConfig, RateSchedule, Rule};
-use crate::head::Layout;
+use crate::config::{OptimiserConfig, RateSchedule, UpdateRule};
+use crate::head::WeightLayout;
 
-/// Values that one thread takes at a time.
+/// Values per task of a thread.
 const PIECE: usize = 1 << 16;
 
 /// What an optimiser remembers between steps.
@@ -20,7 +20,7 @@ pub(crate) struct Optimiser {
     /// Whether each weight decays, in pieces of the flat array.
     decays: Vec<(std::ops::Range<usize>, bool)>,
     pub(crate) first: Vec<f32>,
-    /// Mean squares; empty by SGD.
+    /// Mean squares; empty for SGD.
     pub(crate) second: Vec<f32>,
     /// Averaged weights; empty without averaging.
     pub(crate) average: Vec<f32>,
@@ -28,10 +28,14 @@ pub(crate) struct Optimiser {
 }
 
 impl Optimiser {
-    pub(crate) fn new(config: &OptimiserConfig, layout: &Layout, weights: &[f32]) -> Optimiser {
+    pub(crate) fn new(
+        config: &OptimiserConfig,
+        layout: &WeightLayout,
+        weights: &[f32],
+    ) -> Optimiser {
         let second = match config.rule {
-            Rule::Sgd { .. } => Vec::new(),
-            Rule::AdamW { .. } => vec![0.0; weights.len()],
+            UpdateRule::Sgd { .. } => Vec::new(),
+            UpdateRule::AdamW { .. } => vec![0.0; weights.len()],
         };
         let cut = |range: &std::ops::Range<usize>, decays: bool| {
             let starts = range.clone().step_by(PIECE);
@@ -64,11 +68,11 @@ impl Optimiser {
             let gradient = &gradient[range.clone()];
             let decay = if *decays { learning_rate * decay } else { 0.0 } as f32;
             match rule {
-                Rule::Sgd { momentum } => {
+                UpdateRule::Sgd { momentum } => {
                     let numbers = [momentum, learning_rate, shorten].map(|x| x as f32);
                     descend(weights, first, gradient, decay, numbers);
                 }
-                Rule::AdamW { beta1, beta2, epsilon } => {
+                UpdateRule::AdamW { beta1, beta2, epsilon } => {
                     let rate = learning_rate / (1.0 - beta1.powi(steps));
                     let root = (1.0 / (1.0 - beta2.powi(steps))).sqrt();
                     let numbers = [beta1, beta2, rate, root, epsilon, shorten].map(|x| x as f32);
@@ -77,7 +81,7 @@ impl Optimiser {
             }
         });
         if !self.average.is_empty() {
-            // The first steps would otherwise remember the start for long.
+            // With a long memory the average would stay near the start for many steps.
             let memory = self.config.average.min((self.steps as f64) / (self.steps as f64 + 9.0));
             let pieces = self.average.par_chunks_mut(PIECE).zip(weights.par_chunks(PIECE));
             pieces.for_each(|(average, weights)| follow(average, weights, (1.0 - memory) as f32));
@@ -90,8 +94,7 @@ impl Optimiser {
     }
 }
 
-/// Mutable parts of an array along pieces that follow each other; as many empty ones of an empty
-/// array.
+/// Consecutive mutable parts of an array; as many empty ones for an empty array.
 fn split<'a>(
     mut values: &'a mut [f32],
     pieces: &[(std::ops::Range<usize>, bool)],
@@ -107,7 +110,7 @@ fn split<'a>(
     parts
 }
 
-/// The factor that shortens a gradient to a length; 0 never shortens.
+/// The factor that shortens a gradient to a length; a length of 0 means never.
 fn shorten(gradient: &[f32], most: f64) -> f64 {
     if most == 0.0 {
         return 1.0;
@@ -156,7 +159,7 @@ fn follow(average: &mut [f32], weights: &[f32], part: f32) {
 
 impl RateSchedule {
     /// The factor on the learning rate at a step of a stage.
-    pub(crate) fn factor(self, step: u64, steps: u64, steps_an_epoch: u64) -> f64 {
+    pub(crate) fn factor(self, step: u64, steps: u64, steps_per_epoch: u64) -> f64 {
         let done = step as f64 / steps.max(1) as f64;
         let up = |warm_up: f64| {
             if done < warm_up { (step + 1) as f64 / (warm_up * steps as f64).max(1.0) } else { 1.0 }
@@ -169,7 +172,7 @@ impl RateSchedule {
             }
             RateSchedule::Linear { warm_up } => up(warm_up).min(1.0) * (1.0 - after(warm_up)),
             RateSchedule::Step { every, factor } => {
-                let epochs = step / steps_an_epoch.max(1);
+                let epochs = step / steps_per_epoch.max(1);
                 factor.powi((epochs / every.max(1) as u64).min(1 << 20) as i32)
             }
         }
@@ -181,10 +184,10 @@ mod tests {
     use super::*;
     use crate::config::HeadConfig;
 
-    /// The textbook's, a value at a time in doubles.
+    /// The textbook version, one value at a time in doubles.
     #[test]
     fn adam_is_the_textbooks() {
-        let layout = Layout::new(&HeadConfig::default(), 1, 1);
+        let layout = WeightLayout::new(&HeadConfig::default(), 1, 1);
         let config = OptimiserConfig { weight_decay: 0.1, ..OptimiserConfig::default() };
         let mut weights = vec![0.5f32, -0.25];
         let mut optimiser = Optimiser::new(&config, &layout, &weights);

@@ -1,10 +1,10 @@
-//! Biases at which a head starts: those under which the model expects each label as often as it is seen.
+//! Initial biases of a head, under which the model expects each label as often as the targets have it.
 //!
-//! With features that say nothing the best a head can do is to match moments:
-//! `E[x_i] = mean over rows of E[x_i | observed]`. Where labels are unknown the right side depends on the
-//! biases too, so it is taken and matched by turns (expectation maximisation), from the frequencies
-//! among the rows that know a label. Matching climbs the likelihood of the biases alone: passes over a
-//! single row, so the cost is nothing.
+//! If features carry no information, the best a head can do is to match moments:
+//! `E[x_i] = mean over rows of E[x_i | evidence]`. Where labels are unknown, the right side depends on
+//! the biases as well, so expectation and matching alternate (expectation maximisation), starting from
+//! the frequencies among the rows with evidence on a label. Matching climbs the likelihood of the biases
+//! alone. Its passes are over a single row, so the cost is negligible.
 
 use phex::infer::{Block, Engine, Evidence, RowStatus, Want};
 
@@ -12,14 +12,14 @@ use crate::Error;
 use crate::examples::{Examples, mix, shuffled};
 use crate::objective::Objective;
 
-/// Rows that are looked at.
+/// Rows used.
 const ROWS: usize = 2000;
-/// Turns of taking and matching expectations, where labels are unknown.
+/// Rounds of expectation and matching, where labels are unknown.
 const TURNS: usize = 6;
 /// Steps of matching, and the size of the first.
 const STEPS: i32 = 300;
 const RATE: f64 = 0.3;
-/// No bias is larger than this.
+/// The largest bias.
 const MOST: f64 = 20.0;
 
 pub(crate) fn biases(
@@ -33,9 +33,9 @@ pub(crate) fn biases(
     let mut biases: Vec<f64> = counted(examples, &some).into_iter().map(logit).collect();
     if let Some(engine) = objective.engine() {
         for _ in 0..TURNS {
-            let (wanted, all_known) = expected(engine, examples, &some, &biases)?;
+            let (wanted, complete) = expected(engine, examples, &some, &biases)?;
             biases = matched(engine, &wanted, biases)?;
-            if all_known {
+            if complete {
                 break;
             }
         }
@@ -47,8 +47,8 @@ fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
 }
 
-/// How often each label is expected to be on, given what is observed and these biases, and whether
-/// nothing is unknown; a tenth of a row more, so that nothing is impossible.
+/// How often each label is expected to be on, given the evidence and these biases, and whether no label
+/// is unknown. A tenth of a row is added to each count, so that nothing is impossible.
 fn expected(
     engine: &Engine,
     examples: &Examples<'_>,
@@ -56,24 +56,24 @@ fn expected(
     biases: &[f64],
 ) -> Result<(Vec<f64>, bool), Error> {
     let n = engine.model().len();
-    let (mut sums, mut count, mut all_known) = (vec![0.1f64; n], 1.0, true);
+    let (mut sums, mut count, mut complete) = (vec![0.1f64; n], 1.0, true);
     for rows in rows.chunks(256) {
-        let (mut partial, mut observed) = (Vec::new(), Vec::new());
+        let (mut partial, mut evidence) = (Vec::new(), Vec::new());
         for &row in rows {
-            observed.clear();
-            examples.push_observed(row as usize, &mut observed);
-            if observed.contains(&Evidence::Unknown) {
-                partial.extend_from_slice(&observed);
+            evidence.clear();
+            examples.push_evidence(row as usize, &mut evidence);
+            if evidence.contains(&Evidence::Unknown) {
+                partial.extend_from_slice(&evidence);
                 continue;
             }
             count += 1.0;
-            let on = observed.iter().zip(&mut sums).filter(|(seen, _)| **seen == Evidence::On);
+            let on = evidence.iter().zip(&mut sums).filter(|(entry, _)| **entry == Evidence::On);
             on.for_each(|(_, sum)| *sum += 1.0);
         }
         if partial.is_empty() {
             continue;
         }
-        all_known = false;
+        complete = false;
         let scores = biases.repeat(partial.len() / n);
         let block = Block::new(n, &scores).with_evidence(&partial);
         let posterior = engine.run(&block, Want::default())?;
@@ -83,35 +83,35 @@ fn expected(
         }
     }
     let wanted = sums.into_iter().map(|sum| (sum / count).min(1.0 - 0.05 / count)).collect();
-    Ok((wanted, all_known))
+    Ok((wanted, complete))
 }
 
-/// How often each label is on among the rows that know it; half of the time where no row knows it to be
-/// off, for that says nothing of how often it is on.
+/// How often each label is on among the rows with evidence on it; half of the time if it is off in no
+/// row, because then the rows do not say how often it is on.
 fn counted(examples: &Examples<'_>, rows: &[u32]) -> Vec<f64> {
     let mut counts = vec![(0.1f64, 0.2f64); examples.targets.labels()];
-    let mut observed = Vec::new();
+    let mut evidence = Vec::new();
     for &row in rows {
-        observed.clear();
-        examples.push_observed(row as usize, &mut observed);
-        for (seen, (on, known)) in observed.iter().zip(&mut counts) {
-            *on += f64::from(u8::from(*seen == Evidence::On));
-            *known += f64::from(u8::from(*seen != Evidence::Unknown));
+        evidence.clear();
+        examples.push_evidence(row as usize, &mut evidence);
+        for (entry, (on, all)) in evidence.iter().zip(&mut counts) {
+            *on += f64::from(u8::from(*entry == Evidence::On));
+            *all += f64::from(u8::from(*entry != Evidence::Unknown));
         }
     }
-    let part = |(on, known): (f64, f64)| if known - on > 0.5 { on / known } else { 0.5 };
+    let part = |(on, all): (f64, f64)| if all - on > 0.5 { on / all } else { 0.5 };
     counts.into_iter().map(part).collect()
 }
 
-/// The log-likelihood `Σ wanted b − log Z(b)` is concave: Adam with a rate that falls to zero climbs it,
-/// where parents and children that move by their own errors alone would chase each other.
+/// The log-likelihood `Σ wanted b − log Z(b)` is concave, so Adam with a rate that falls to zero climbs
+/// it. If each label only followed its own error, parents and children would chase each other.
 fn matched(engine: &Engine, wanted: &[f64], mut biases: Vec<f64>) -> Result<Vec<f64>, Error> {
     let (mut first, mut second) = (vec![0.0; wanted.len()], vec![0.0; wanted.len()]);
     for step in 1..=STEPS {
         let posterior = engine.run(&Block::new(wanted.len(), &biases), Want::default())?;
         let rate = RATE * (1.0 - f64::from(step) / f64::from(STEPS + 1));
         for (at, (&p, &wanted)) in posterior.row(0).iter().zip(wanted).enumerate() {
-            // About the error in log-odds, which rare labels need.
+            // Roughly the error in log-odds, which rare labels need.
             let gradient = ((wanted - p) / (wanted * (1.0 - wanted) + 1e-9)).clamp(-3.0, 3.0);
             first[at] += 0.2 * (gradient - first[at]);
             second[at] += 0.02 * (gradient * gradient - second[at]);
@@ -127,7 +127,6 @@ fn matched(engine: &Engine, wanted: &[f64], mut biases: Vec<f64>) -> Result<Vec<
 mod tests {
     use super::*;
     use phex::graph::GraphBuilder;
-    use phex::infer::Evidence;
     use phex::infer::Options;
     use phex_io::{Features, Target, Targets};
 
@@ -149,11 +148,10 @@ mod tests {
         assert_frequencies(&graph, &targets, 0.01);
         // Two of three labels are unknown, at random.
         let mut hidden = Targets::new(4);
-        let mut known = [Evidence::Unknown; 4];
         for row in 0..400 {
-            targets.fill(row, &mut known);
+            let evidence = targets.evidence(row);
             let seen = |label: &u32| mix(&[row as u64, u64::from(*label)]).is_multiple_of(3);
-            let entry = |label: u32| Target { label, on: known[label as usize] == Evidence::On };
+            let entry = |label: u32| Target { label, on: evidence[label as usize] == Evidence::On };
             let listed: Vec<Target> = (0..4u32).filter(seen).map(entry).collect();
             hidden.push(&listed, false);
         }

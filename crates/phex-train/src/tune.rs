@@ -1,10 +1,10 @@
-//! Tuning: which strength of the relations serves best.
+//! Tuning: which strength of the relations works best.
 //!
 //! A [`Trial`] is one training run with one setting and one seed, measured on validation rows.
-//! [`Tuning`] collects trials, knows which are still to be run, and sums them up by setting: the
-//! mean over seeds and the sample standard deviation `√(Σ (x − mean)² / (n − 1))`. Nothing here
-//! trains or touches files.
+//! [`Tuning`] collects trials, knows which are done, and summarises them by setting: the mean over seeds
+//! and the sample standard deviation `√(Σ (x − mean)² / (n − 1))`. It neither trains nor touches files.
 
+use phex::metrics::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Metric, StrengthSetting};
@@ -18,20 +18,20 @@ pub struct Trial {
     pub seed: u64,
     /// The metric on the validation rows.
     pub value: f64,
-    /// Which run it was: [`Trainer::fingerprint`](crate::Trainer::fingerprint).
+    /// The run: [`Trainer::fingerprint`](crate::Trainer::fingerprint).
     pub fingerprint: String,
-    /// How many epochs it took.
+    /// The number of epochs.
     pub epochs: usize,
-    /// How many seconds it took.
+    /// Seconds of training.
     pub seconds: f64,
 }
 
-/// Trials of the same metric.
+/// Trials with the same metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     /// What is measured.
     pub metric: Metric,
-    /// The runs, in the order in which they were done.
+    /// The runs, in the order in which they finished.
     pub trials: Vec<Trial>,
 }
 
@@ -40,35 +40,31 @@ pub struct Tuning {
 pub struct SettingSummary {
     /// The setting.
     pub setting: StrengthSetting,
-    /// How many seeds there are.
-    pub count: usize,
-    /// The mean of the metric.
-    pub mean: f64,
-    /// Its standard deviation over seeds, where there are two or more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deviation: Option<f64>,
+    /// The metric over the seeds.
+    #[serde(flatten)]
+    pub spread: Spread,
 }
 
 impl Tuning {
-    /// No trial yet.
+    /// Without trials.
     pub fn new(metric: Metric) -> Tuning {
         Tuning { metric, trials: Vec::new() }
     }
 
-    /// The trial of this run, where it is done.
+    /// The trial of this run, if it is done.
     pub fn find(&self, setting: StrengthSetting, seed: u64, fingerprint: &str) -> Option<&Trial> {
         self.trials.iter().find(|trial| {
             trial.setting == setting && trial.seed == seed && trial.fingerprint == fingerprint
         })
     }
 
-    /// Adds a trial in the place of one with the same setting and seed.
+    /// Adds a trial, replacing one with the same setting and seed.
     pub fn add(&mut self, trial: Trial) {
         self.trials.retain(|old| (old.setting, old.seed) != (trial.setting, trial.seed));
         self.trials.push(trial);
     }
 
-    /// Each setting with the mean over its seeds, in the order of first trials.
+    /// Each setting with the mean over its seeds, in the order of their first trials.
     ///
     /// ```
     /// use phex_train::{Metric, Trial, Tuning};
@@ -78,8 +74,8 @@ impl Tuning {
     ///     tuning.add(Trial { setting, seed, value, fingerprint, epochs: 1, seconds: 0.0 });
     /// }
     /// let summary = tuning.summary();
-    /// assert_eq!((summary[0].count, summary[0].deviation), (1, None));
-    /// assert!((summary[1].mean - 0.8).abs() < 1e-12);
+    /// assert_eq!((summary[0].spread.count, summary[0].spread.deviation), (1, None));
+    /// assert!((summary[1].spread.mean - 0.8).abs() < 1e-12);
     /// assert_eq!(tuning.best().map(|best| best.setting.to_string()), Some("u=1".into()));
     /// # Ok::<(), String>(())
     /// ```
@@ -93,11 +89,13 @@ impl Tuning {
         settings.into_iter().map(|setting| self.of(setting)).collect()
     }
 
-    /// The setting of the best mean; of equals the one that was tried first.
+    /// The setting with the best mean; of equals, the one that was tried first.
     pub fn best(&self) -> Option<SettingSummary> {
-        self.summary().into_iter().filter(|summary| !summary.mean.is_nan()).reduce(|best, next| {
-            if self.metric.improves(next.mean, best.mean) { next } else { best }
-        })
+        self.summary().into_iter().filter(|summary| !summary.spread.mean.is_nan()).reduce(
+            |best, next| {
+                if self.metric.improves(next.spread.mean, best.spread.mean) { next } else { best }
+            },
+        )
     }
 
     fn of(&self, setting: StrengthSetting) -> SettingSummary {
@@ -107,11 +105,9 @@ impl Tuning {
             .filter(|trial| trial.setting == setting)
             .map(|trial| trial.value)
             .collect();
-        let count = values.len();
-        let mean = values.iter().sum::<f64>() / count as f64;
-        let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        let deviation = (count > 1).then(|| (square / (count - 1) as f64).sqrt());
-        SettingSummary { setting, count, mean, deviation }
+        let nothing = Spread { mean: f64::NAN, deviation: None, count: 0 };
+        let spread = Spread::of(&values).unwrap_or(nothing);
+        SettingSummary { setting, spread }
     }
 }
 
@@ -135,13 +131,13 @@ mod tests {
             tuning.add(trial(u, seed, value));
         }
         let summary = tuning.summary();
-        let means: Vec<f64> = summary.iter().map(|setting| setting.mean).collect();
+        let means: Vec<f64> = summary.iter().map(|setting| setting.spread.mean).collect();
         for (mean, expected) in means.iter().zip([0.6, 0.7, 0.7]) {
             assert!((mean - expected).abs() < 1e-12);
         }
         // √((0.2² + 0.2²) / 1)
-        assert!((summary[1].deviation.unwrap() - 0.08f64.sqrt()).abs() < 1e-12);
-        assert_eq!(summary[2].deviation, None);
+        assert!((summary[1].spread.deviation.unwrap() - 0.08f64.sqrt()).abs() < 1e-12);
+        assert_eq!(summary[2].spread.deviation, None);
         let best = tuning.best().unwrap();
         assert_eq!(best.setting, StrengthSetting::All(Strength::U(0.5)), "the first of equals");
         let mut losses = tuning.clone();

@@ -4,16 +4,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
-use phex::infer::{Accelerator, Backend, Block, Engine, Options, Posterior, Want};
+use phex::infer::{Accelerator, Backend, Block, Engine, Evidence, Options, Posterior, Want};
 use phex::learn::Tie;
 use phex::model::Relation;
 use phex_io::{Features, Target, Targets};
 use phex_train::{
     Checkpoint, ClassWeights, Config, Error, Examples, Flow, HeadConfig, Metric, Norm,
-    ObjectiveConfig, Observer, OptimiserConfig, Progress, RateSchedule, RowChoice, Rule, Silent,
-    Stage, Start, StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,
+    ObjectiveConfig, Observer, OptimiserConfig, Progress, RateSchedule, Recipe, RowChoice,
+    RunFolder, RunRecord, Silent, Stage, Start, StrengthConfig, StrengthSetting, TrainedModel,
+    Trainer, TrainingChoices, UpdateRule, ValidationConfig,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -41,7 +43,7 @@ fn tree(strength: Strength) -> GraphBuilder {
     builder
 }
 
-/// Rows around a centre for each leaf; a part of them know their coarse label alone.
+/// Rows around a centre for each leaf; some of them are labelled with their coarse label alone.
 fn rows(graph: &RelationGraph, count: usize, coarse: f64, seed: u64) -> (Features, Targets) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut uniform = move || random.random::<f64>();
@@ -77,7 +79,7 @@ fn accuracy(model: &TrainedModel, features: &Features, targets: &Targets) -> f64
     right.count() as f64 / features.rows as f64
 }
 
-/// Everything that has a state: averages, norms, dropout, learned strengths, stages, validation.
+/// Everything that has state: averages, norms, dropout, learned strengths, stages, validation.
 fn everything() -> Config {
     Config {
         head: HeadConfig {
@@ -119,7 +121,7 @@ fn everything() -> Config {
     }
 }
 
-/// Validation rows are looked at when they are due, and after the last epoch.
+/// Validation happens when it is due, and after the last epoch.
 #[test]
 fn validation_is_as_rare_as_a_stage_asks() {
     let graph = graph(Strength::U(0.5));
@@ -223,7 +225,7 @@ fn coarse_rows_help_and_the_bundle_answers_the_same() {
     let (features, targets) = rows(&graph, 300, 0.9, 3);
     let (test_features, test_targets) = rows(&graph, 300, 0.0, 4);
     let examples = Examples::new(&features, &targets, &graph).unwrap();
-    let train = |objective: ObjectiveConfig, rule: Rule| {
+    let train = |objective: ObjectiveConfig, rule: UpdateRule| {
         let optimiser = OptimiserConfig { learning_rate: 0.02, rule, ..OptimiserConfig::default() };
         let config = Config { objective, optimiser, ..Config::default() };
         Trainer::new(config, &graph, &Options::default(), examples, None)
@@ -231,14 +233,14 @@ fn coarse_rows_help_and_the_bundle_answers_the_same() {
             .run(&mut Silent)
             .unwrap()
     };
-    let hex = train(ObjectiveConfig::default(), Rule::default());
-    let fine = train(ObjectiveConfig::Softmax { coarse: false }, Rule::default());
+    let hex = train(ObjectiveConfig::default(), UpdateRule::default());
+    let fine = train(ObjectiveConfig::Softmax { coarse: false }, UpdateRule::default());
     let (with, without) = (
         accuracy(&hex, &test_features, &test_targets),
         accuracy(&fine, &test_features, &test_targets),
     );
     assert!(with > without && with > 0.8, "{with} {without}");
-    let slow = train(ObjectiveConfig::default(), Rule::Sgd { momentum: 0.9 });
+    let slow = train(ObjectiveConfig::default(), UpdateRule::Sgd { momentum: 0.9 });
     assert!(accuracy(&slow, &test_features, &test_targets) > 0.7);
     // Written and read, it says the same.
     let folder = tempfile::tempdir().unwrap();
@@ -251,6 +253,55 @@ fn coarse_rows_help_and_the_bundle_answers_the_same() {
         model.predictor(&Options::default()).unwrap().predict(&test_features).unwrap()
     };
     assert_eq!(predict(&read), predict(&hex));
+}
+
+/// A run in a folder, stopped and resumed, leaves the model of an uninterrupted one.
+#[test]
+fn a_run_folder_resumes_and_knows_when_it_is_finished() {
+    let graph = graph(Strength::U(0.5));
+    let (features, targets) = rows(&graph, 200, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let new = || Trainer::new(everything(), &graph, &Options::default(), examples, None).unwrap();
+    let whole = new().run_measured(&mut Silent).unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = RunFolder::open(&temporary.path().join("model")).unwrap();
+    let mut interruptions = 0;
+    let run = loop {
+        let mut trainer = new();
+        assert!(!folder.is_finished(&trainer.fingerprint().unwrap()).unwrap());
+        let resumed = folder.resume(&mut trainer).unwrap();
+        assert_eq!(resumed.is_some(), interruptions > 0);
+        let path = temporary.path().join("unused");
+        let mut stopping = Interrupting { steps: 9, path };
+        let mut keeper = folder.keep_checkpoints(Duration::from_secs(60), &mut stopping);
+        match trainer.run_measured(&mut keeper) {
+            Ok(run) => break run,
+            Err(Error::Interrupted) => interruptions += 1,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(interruptions >= 3, "{interruptions}");
+    assert_eq!(whole.model.head, run.model.head);
+    assert_eq!(whole.evaluation, run.evaluation);
+    assert_eq!((run.rows, run.validation_rows), (160, 40));
+    let notes = vec![String::from("a note")];
+    let record = RunRecord::new(&run, "test", None, String::from("cpu"), notes);
+    folder.write_model(&run, &record, None).unwrap();
+    assert!(folder.checkpoint_file().exists(), "kept until the run is complete");
+    folder.complete(&record).unwrap();
+    assert!(!folder.checkpoint_file().parent().unwrap().exists());
+    assert!(folder.is_finished(&new().fingerprint().unwrap()).unwrap());
+    assert_eq!(TrainedModel::read(folder.path()).unwrap().head, whole.model.head);
+    let card = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
+    assert!(card.contains("Trained on 160 rows") && card.contains("- a note"), "{card}");
+    // Other weights make another run, as other settings do.
+    let mut weighted = new();
+    weighted.weigh(&vec![2.0; 200]).unwrap();
+    let error = folder.is_finished(&weighted.fingerprint().unwrap()).unwrap_err();
+    assert!(matches!(error, Error::OtherModel { .. }), "{error}");
+    std::fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
+    let error = RunFolder::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("`thesis.txt`, which is not part of a model"), "{error}");
 }
 
 /// Early stopping keeps the best epoch and ends the stage.
@@ -345,7 +396,8 @@ fn a_warm_up_is_for_rows_of_which_some_leave_leaves_open() {
     let (features, coarse) = rows(&graph, 100, 0.75, 2);
     let stages = |targets: &Targets| {
         let examples = Examples::new(&features, targets, &graph).unwrap();
-        Config::default().with_warm_up(&examples, &graph).stages.len()
+        let choices = TrainingChoices::default();
+        Recipe::STANDARD.config(&choices, &examples, &graph).unwrap().stages.len()
     };
     assert_eq!(stages(&coarse), 2);
     let (_, fine) = rows(&graph, 100, 0.0, 2);
@@ -356,21 +408,21 @@ fn a_warm_up_is_for_rows_of_which_some_leave_leaves_open() {
     assert_eq!(stages(&whole), 1);
     let mut listed = Targets::new(graph.len());
     for row in 0..whole.rows() {
-        let mut values = vec![Evidence::Unknown; graph.len()];
-        whole.fill(row, &mut values);
-        let target = |(label, value): (usize, &Evidence)| Target {
+        let evidence = whole.evidence(row);
+        let target = |(label, entry): (usize, &Evidence)| Target {
             label: label as u32,
-            on: *value == Evidence::On,
+            on: *entry == Evidence::On,
         };
-        listed.push(&values.iter().enumerate().map(target).collect::<Vec<_>>(), false);
+        listed.push(&evidence.iter().enumerate().map(target).collect::<Vec<_>>(), false);
     }
     assert_eq!(stages(&listed), 1);
 }
 
-/// The processor as a device: it counts the rows that it answers, and has its limits.
+/// The CPU as a device: it counts the rows that it answers, and has its limits.
 #[derive(Debug, Default)]
 struct Elsewhere {
     rows: Arc<AtomicUsize>,
+    engines: Arc<AtomicUsize>,
     hard_only: bool,
 }
 
@@ -390,6 +442,7 @@ impl Accelerator for Elsewhere {
         if self.hard_only && engine.model().relations().iter().any(is_soft) {
             return refuse("no soft relations");
         }
+        self.engines.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(There { engine: engine.clone(), rows: Arc::clone(&self.rows) }))
     }
 }
@@ -462,6 +515,26 @@ fn a_device_has_a_part_in_the_work_and_none_in_what_the_run_is() {
     assert_eq!(counted.load(Ordering::Relaxed), before + features.rows);
 }
 
+/// A warm-up and the stage after it, validation and the evaluation at the end share an engine.
+#[test]
+fn an_engine_is_compiled_once_for_all_stages_of_its_strength() {
+    let graph = graph(Strength::U(0.5));
+    let (features, targets) = rows(&graph, 60, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let mut config = Config { strengths: StrengthConfig::Fixed, ..everything() };
+    let engines = |config: &Config| {
+        let trainer =
+            Trainer::new(config.clone(), &graph, &Options::default(), examples, None).unwrap();
+        let device = Elsewhere::default();
+        let engines = Arc::clone(&device.engines);
+        trainer.on(Arc::new(device)).unwrap().run_measured(&mut Silent).unwrap();
+        engines.load(Ordering::Relaxed)
+    };
+    assert_eq!(engines(&config), 1);
+    config.stages[1].strength = StrengthSetting::All(Strength::Hard);
+    assert_eq!(engines(&config), 2);
+}
+
 #[test]
 fn what_a_device_does_not_take_is_said_before_training() {
     let graph = graph(Strength::U(0.5));
@@ -481,5 +554,5 @@ fn what_a_device_does_not_take_is_said_before_training() {
     assert_eq!(on(Config { stages: vec![hard], ..Config::default() }, true), Ok(()));
     let objective = ObjectiveConfig::Independent;
     let refused = on(Config { objective, ..Config::default() }, false).unwrap_err();
-    assert!(refused.contains("use the processor"), "{refused}");
+    assert!(refused.contains("use the CPU"), "{refused}");
 }

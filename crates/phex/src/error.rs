@@ -1,46 +1,47 @@
-//! The errors of this crate.
+//! The error type of this crate. Each variant has structured fields, and its message says what to
+//! do where that is clear.
 
 use crate::graph::Report;
-use crate::infer::{Method, Refusal};
+use crate::infer::{Evidence, Method, Refusal};
 
-/// What can go wrong.
+/// Everything that can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The declarations are not a graph.
+    /// The declarations do not make a usable graph.
     #[error("the label graph is not usable:\n{}", report.errors_as_text())]
     Graph {
-        /// Everything that was found.
+        /// Every finding.
         report: Box<Report>,
     },
-    /// A question about legal states needs more work than allowed.
+    /// A question about legal states needs more steps than the budget allows.
     #[error("{question} needs more than {budget} steps on this graph; {help}")]
     Budget {
-        /// What was asked.
+        /// The question.
         question: &'static str,
-        /// How many steps were allowed.
+        /// How many steps are allowed.
         budget: u64,
         /// What to do.
         help: &'static str,
     },
-    /// An operation would write out more pairs than allowed.
+    /// An operation would write out more pairs than the limit allows.
     #[error("{operation} would write {pairs} pairs, more than the {limit} allowed; {help}")]
     TooManyPairs {
-        /// What was asked.
+        /// The operation.
         operation: &'static str,
-        /// How many pairs it has.
+        /// How many pairs it would write.
         pairs: u64,
-        /// How many are allowed.
+        /// How many pairs are allowed.
         limit: u64,
         /// What to do.
         help: &'static str,
     },
-    /// Two graphs that should have the same labels differ in them.
+    /// Two graphs that must have the same labels do not.
     #[error("the graphs have different labels: `{label}` is only in the {which}")]
     DifferentLabels {
-        /// A label that one of them lacks.
+        /// A label that one of the graphs lacks.
         label: String,
-        /// `first` or `second`.
+        /// The graph that has the label: `first` or `second`.
         which: &'static str,
     },
     /// The one-of groups cannot be satisfied.
@@ -48,48 +49,48 @@ pub enum Error {
         "no state is legal: the one-of groups contradict the other relations; `check` explains it"
     )]
     NoLegalState,
-    /// An Ising model has no hard constraints.
+    /// An Ising model cannot hold hard constraints.
     #[error(
         "the model has hard constraints, which an Ising model cannot hold; give a finite cost for them"
     )]
     HardIsing,
-    /// No engine takes the model.
+    /// No engine can handle the model.
     #[error(
-        "no engine that was asked for takes the model within the budget:\n{}",
+        "none of the requested engines can handle this model within the budget:\n{}",
         refusals(refused)
     )]
     Unfit {
-        /// The engines that were tried, and why each does not take it.
+        /// Each engine that was tried, with the reason why it cannot handle the model.
         refused: Vec<Refusal>,
     },
-    /// Rows have another number of scores than the model has labels.
+    /// The rows do not have one score per label.
     #[error("rows have {found} scores, but the model has {expected} labels")]
     Columns {
-        /// The labels of the model.
+        /// The number of labels of the model.
         expected: usize,
-        /// The scores of a row.
+        /// The number of scores per row.
         found: usize,
     },
     /// Best sets, samples and derivatives of marginals need an exact engine.
     #[error(
-        "`{method}` is not exact here, and best label sets, samples and derivatives of marginals need an exact engine; leave out the cap, raise the budget, name another method, or take the best found by `anneal`"
+        "`{method}` is not exact on this model, but best label sets, samples and derivatives of marginals need an exact engine; remove the cap, raise the budget, choose another method, or let `anneal` search for good label sets"
     )]
     NotExact {
         /// The engine.
         method: Method,
     },
-    /// The terms of a quadratic form cannot be searched.
-    #[error("not a quadratic form to minimise: {reason}")]
+    /// The terms of a quadratic form are not valid.
+    #[error("this quadratic form cannot be minimised: {reason}")]
     Quadratic {
         /// What is wrong.
         reason: String,
     },
-    /// Annealing gives no probabilities.
+    /// Annealing does not compute probabilities.
     #[error(
-        "`anneal` finds the best label sets, not probabilities; ask for those, or name another method"
+        "`anneal` finds the best label sets, not probabilities; request label sets, or choose another method"
     )]
     BestOnly,
-    /// A score is not a number to compute with.
+    /// A score is not finite, or is too large to compute with.
     #[error("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")]
     BadScore {
         /// The row, counted from 0.
@@ -97,7 +98,7 @@ pub enum Error {
         /// The label.
         label: String,
     },
-    /// A strength that was computed is out of range.
+    /// A computed strength is out of range.
     #[error("a relation cannot have this strength: {message}")]
     Strength {
         /// What is wrong with it.
@@ -109,8 +110,8 @@ pub enum Error {
         /// Why, and what to do.
         reason: &'static str,
     },
-    /// A table has not an entry for each row and label.
-    #[error("{what}: {found} entries where {expected} are needed")]
+    /// A table does not have one entry per row and label.
+    #[error("{what}: {found} entries, but {expected} are needed")]
     Shape {
         /// What has the wrong number of entries.
         what: &'static str,
@@ -119,27 +120,27 @@ pub enum Error {
         /// How many it has.
         found: usize,
     },
-    /// A table of probabilities holds something else.
+    /// A table of probabilities contains a value that is not a probability.
     #[error(
-        "row {row}, column {column}: {value} is not a probability; give marginals, not scores (inference makes the one of the other)"
+        "row {row}, column {column}: {value} is not a probability; give marginals, not scores (inference turns scores into marginals)"
     )]
     NotProbability {
         /// The row, counted from 0.
         row: usize,
         /// The column, counted from 0.
         column: usize,
-        /// What stands there.
+        /// The value.
         value: f64,
     },
-    /// A label is named by a number that no column has.
-    #[error("label number {label} is out of range: there are {labels}, counted from 0")]
+    /// A label number is too large.
+    #[error("label number {label} is out of range: there are {labels} labels, counted from 0")]
     LabelOutOfRange {
         /// The number.
         label: usize,
         /// How many labels there are.
         labels: usize,
     },
-    /// A name that the graph does not have.
+    /// The graph does not have this name.
     #[error("the graph has no {kind} `{name}`")]
     UnknownName {
         /// `label` or `one-of group`.
@@ -147,37 +148,87 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// A name that is none of the choices.
+    /// A name is not one of the choices.
     #[error("`{name}` is not a {what}: use one of {choices}")]
     UnknownChoice {
-        /// What is chosen.
+        /// What kind of thing is chosen.
         what: &'static str,
         /// The name.
         name: String,
         /// The names to choose from.
         choices: String,
     },
-    /// An option is out of its range.
+    /// An option is out of range.
     #[error("{option} is {value}, but has to be {range}")]
     OutOfRange {
         /// The option.
         option: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: f64,
-        /// What may be given, in words.
+        /// The allowed values, in words.
         range: &'static str,
     },
-    /// The most likely consistent set is not a function of marginals.
+    /// The evidence of a row contradicts hard relations, so it has no joint probability.
     #[error(
-        "`consistent` decides from scores, not from marginals; give an engine and a block of scores"
+        "row {row} ({}) contradicts the hard relations of the graph; correct its labels, soften the relations, give the row the weight 0, or use the marginal loss",
+        labels.join(", ")
+    )]
+    Contradiction {
+        /// The row, counted from 0.
+        row: usize,
+        /// What the row says of labels: `dog`, `not cat`.
+        labels: Vec<String>,
+    },
+    /// The most likely consistent set cannot be computed from marginals.
+    #[error(
+        "`consistent` decides from scores, not from marginals; give it an engine and a block of scores"
     )]
     NeedsEngine,
-    /// A device that answers in the place of the processor does not take an engine, or failed.
+    /// A device that runs engines in place of the CPU failed, or cannot run this engine.
     #[error(transparent)]
     Device {
-        /// What the device says.
+        /// The device's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl Error {
+    /// [`Error::Contradiction`] of a row with this evidence, one entry for each name. Labels that are on
+    /// come first, and long lists are cut.
+    ///
+    /// ```
+    /// use phex::infer::Evidence::{Off, On, Unknown};
+    /// let names = ["animal", "cat", "dog"];
+    /// let error = phex::Error::contradiction(4, names, &[Off, Unknown, On]);
+    /// assert!(error.to_string().starts_with("row 4 (dog, not animal) contradicts"));
+    /// let error = phex::Error::contradiction(4, names, &[Off, Off, On]);
+    /// assert!(error.to_string().starts_with("row 4 (dog, nothing else) contradicts"));
+    /// ```
+    pub fn contradiction<'n>(
+        row: usize,
+        names: impl IntoIterator<Item = &'n str>,
+        evidence: &[Evidence],
+    ) -> Error {
+        const MOST: usize = 12;
+        let (mut labels, mut off) = (Vec::new(), Vec::new());
+        for (name, entry) in names.into_iter().zip(evidence) {
+            match entry {
+                Evidence::On => labels.push(String::from(name)),
+                Evidence::Off => off.push(format!("not {name}")),
+                Evidence::Unknown => {}
+            }
+        }
+        if labels.len() + off.len() == evidence.len() && !off.is_empty() {
+            off = vec![String::from("nothing else")];
+        }
+        let more = (labels.len() + off.len()).saturating_sub(MOST);
+        labels.append(&mut off);
+        if more > 0 {
+            labels.truncate(MOST);
+            labels.push(format!("{more} more"));
+        }
+        Error::Contradiction { row, labels }
+    }
 }
 
 fn refusals(refused: &[Refusal]) -> String {

@@ -1,9 +1,20 @@
 //! Label-relation graphs for classifiers: HEX (Deng et al. 2014) and pHEX (Ding et al. 2015).
 //!
-//! A [`graph::GraphBuilder`] takes labels and relations by name, [`graph::GraphBuilder::check`]
-//! explains everything that is wrong with them, and [`graph::GraphBuilder::build`] freezes them
-//! into a [`graph::RelationGraph`], which can be sparsified, densified, compared, counted and
-//! enumerated.
+//! Data flows in one direction:
+//!
+//! - A [`graph::GraphBuilder`] collects labels and relations by name.
+//!   [`graph::GraphBuilder::check`] explains everything that is wrong with them.
+//!   [`graph::GraphBuilder::build`] freezes them into a [`graph::RelationGraph`], which can be
+//!   sparsified, densified, compared, counted and enumerated.
+//! - A [`model::Model`] turns the graph into a distribution over label sets: every relation gets a
+//!   cost, and a rule becomes its minimal exclusive sets.
+//! - An [`infer::Engine`] is compiled once from a model and turns rows of scores into an
+//!   [`infer::Posterior`].
+//! - [`decide`] picks labels from marginals, [`metrics`] compares them with the truth, [`learn`]
+//!   computes losses and gradients, and [`anneal`] searches for the best label sets of models that
+//!   no exact engine can handle.
+//!
+//! The crate reads and writes no files.
 //!
 //! ```
 //! use phex::graph::GraphBuilder;

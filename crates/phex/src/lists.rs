@@ -1,8 +1,8 @@
-//! Many short lists in one piece of memory: list `i` is `items[start[i]..start[i + 1]]`.
+//! Many short lists in one block of memory: list `i` is `items[start[i]..start[i + 1]]`.
 
 use std::ops::Range;
 
-/// One list of items for each of many keys.
+/// One list of items per key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lists<T> {
     start: Vec<u32>,
@@ -16,7 +16,7 @@ impl<T> Default for Lists<T> {
 }
 
 impl<T: Copy> Lists<T> {
-    /// The given lists, one after another.
+    /// Concatenates the given lists.
     pub(crate) fn new(lists: &[Vec<T>]) -> Lists<T> {
         let ends = lists.iter().scan(0, |end, list| {
             *end += list.len() as u32;
@@ -25,7 +25,7 @@ impl<T: Copy> Lists<T> {
         Lists { start: std::iter::once(0).chain(ends).collect(), items: lists.concat() }
     }
 
-    /// Items by key. A list keeps the order in which its items come.
+    /// Groups items by key. Each list keeps the order in which its items arrive.
     pub(crate) fn by_key(keys: usize, pairs: impl Iterator<Item = (usize, T)> + Clone) -> Lists<T> {
         let mut start = vec![0u32; keys + 1];
         pairs.clone().for_each(|(key, _)| start[key + 1] += 1);
@@ -42,7 +42,7 @@ impl<T: Copy> Lists<T> {
         Lists { start, items }
     }
 
-    /// Where a key's list lies among all items.
+    /// The range of a key's list within all items.
     #[inline(always)]
     pub(crate) fn range(&self, key: usize) -> Range<usize> {
         self.start[key] as usize..self.start[key + 1] as usize
@@ -54,12 +54,12 @@ impl<T: Copy> Lists<T> {
         &self.items[self.range(key)]
     }
 
-    /// All items, list after list.
+    /// All items, one list after another.
     pub(crate) fn items(&self) -> &[T] {
         &self.items
     }
 
-    /// The same lists of other items.
+    /// The same lists with each item mapped.
     pub(crate) fn map<U>(&self, f: impl Fn(T) -> U) -> Lists<U> {
         Lists { start: self.start.clone(), items: self.items.iter().map(|&item| f(item)).collect() }
     }

@@ -15,7 +15,7 @@ from phex.errors import FileError
 if TYPE_CHECKING:
     from phex.sklearn._classifier import RelationClassifier
 
-__all__ = ["read", "write"]
+__all__ = ["feature_names", "read", "write", "write_estimator"]
 
 FILE = "sklearn.json"
 
@@ -26,6 +26,8 @@ def _parameters(classifier: RelationClassifier) -> dict[str, Any]:
     del found["relations"]
     if not isinstance(found["random_state"], (int, type(None))):
         found["random_state"] = None
+    # A copy of the classifier is not the same run.
+    found["run_folder"] = None
     if isinstance(found["strength"], Strength):
         found["strength"] = str(found["strength"])
     if isinstance(found["class_weight"], dict):
@@ -41,24 +43,36 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} cannot be written as JSON")
 
 
-def write(classifier: RelationClassifier, folder: str | PathLike[str]) -> None:
-    """Writes a fitted classifier."""
-    path = Path(folder)
+def feature_names(classifier: RelationClassifier) -> list[str] | None:
+    """The names of the features, where `X` had them."""
+    names = getattr(classifier, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _text(classifier: RelationClassifier) -> str:
     labels = classifier.labels_
-    names: list[str] | None = None
-    if hasattr(classifier, "feature_names_in_"):
-        names = classifier.feature_names_in_.tolist()
     written = {
         "parameters": _parameters(classifier),
         "relations": classifier.relations is not None,
         "multilabel": classifier.multilabel_,
         "labels": {"dtype": labels.dtype.str, "values": labels.tolist()},
         "columns": classifier._columns.tolist(),
-        "feature_names": names,
+        "feature_names": feature_names(classifier),
     }
-    text = json.dumps(written, indent=2, default=_plain)
-    classifier.head_.save(path, names)
-    (path / FILE).write_text(text + "\n", encoding="utf-8")
+    return json.dumps(written, indent=2, default=_plain) + "\n"
+
+
+def write(classifier: RelationClassifier, folder: str | PathLike[str]) -> None:
+    """Writes a fitted classifier."""
+    # Before anything is written, because parameters may be anything.
+    text = _text(classifier)
+    classifier.head_.save(folder, feature_names(classifier))
+    (Path(folder) / FILE).write_text(text, encoding="utf-8")
+
+
+def write_estimator(classifier: RelationClassifier, folder: str | PathLike[str]) -> None:
+    """Writes what scikit-learn needs beside a model that is in the folder already."""
+    (Path(folder) / FILE).write_text(_text(classifier), encoding="utf-8")
 
 
 def read(classifier: RelationClassifier, folder: str | PathLike[str]) -> None:

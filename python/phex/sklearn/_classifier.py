@@ -19,7 +19,7 @@ from phex.errors import EngineError, InputError, PhexError
 from phex.model import Model
 from phex.sklearn import _bundle
 from phex.sklearn._answers import RelationAnswers
-from phex.sklearn._settings import configuration
+from phex.sklearn._settings import training_choices
 from phex.sklearn._targets import Targets, read_relations, read_targets
 
 __all__ = ["RelationClassifier"]
@@ -64,32 +64,35 @@ class RelationClassifier(RelationAnswers):
     Features are numbers; they are standardised, in float32, and missing ones (NaN) stand at their mean.
     The same `random_state` gives the same bits. A run looks for Ctrl-C.
 
+    Settings of training that are None are left to the recipe that `phex train` uses as well;
+    `json.loads(classifier.head_.config)` shows what it chose.
+
     Args:
         relations: A `phex.Graph`, or the path of one. None: of a label a row, that exactly one is on (a
             softmax), for any kind of label; of a table, that labels have nothing to do with each other.
-        hidden: The width of each hidden layer; none is a linear classifier.
-        dropout: The part of hidden values that is left out at random in training.
-        input_dropout: The part of features that is left out at random in training.
-        norm: Normalisation of hidden layers: None, `batch` or `layer`.
+        hidden: The width of each hidden layer; empty for a linear classifier.
+        dropout: The fraction of hidden values dropped at random in training.
+        input_dropout: The fraction of features dropped at random in training.
+        norm: Normalisation of hidden layers: `none`, `batch` or `layer`.
         prior: Whether biases start at the frequencies of the labels.
-        loss: `joint` (minus the log-probability of all that is known of a row at once) or `marginal`
-            (the sum over its labels). Only the latter takes rows that contradict hard relations.
+        loss: `joint` (minus the log-probability of all targets of a row at once) or `marginal` (the sum
+            over its targets). Only the latter accepts rows that contradict hard relations.
         epochs: How often training goes over the rows.
-        learning_rate: The size of a step (AdamW); `auto` is 0.03, or 0.003 with hidden layers.
-        weight_decay: Decay of weights a step, times the learning rate.
-        schedule: How the learning rate changes: `cosine` or `linear` (up over a tenth of the steps, then
-            down to zero) or `constant`.
-        batch_size: Rows of a step; `auto` is a twentieth of the rows, but 8 at least and 64 at most.
+        learning_rate: The size of a step.
+        weight_decay: Weight decay per step, times the learning rate.
+        schedule: How the learning rate changes: `cosine` or `linear` (down to zero; `cosine=0.1` goes up
+            over a tenth of the steps first), `constant`, or `step=10,0.5` (times 0.5 every 10 epochs).
+        batch_size: Rows per step.
         strength: The strength of all relations in training and after it: `hard`, `u=0.5`, `q=0.1`,
             `w=2`, or `scale=2` on the costs given. None: as in the graph.
-        learn_strengths: Whether soft strengths are learned: None, `scale` (one factor), `kind` (one for
-            hierarchy, one for exclusion) or `relation` (each).
-        warm_up: Epochs that go first, on the rows of which a leaf is known. `auto`: as many as one pass
-            over all rows takes, where at least ten rows know a leaf and not all do; otherwise coarse
-            rows commit leaves at random before fine rows can speak.
-        validation_fraction: The part of the rows that is held out to choose the epoch that is kept.
+        learn_strengths: Learn soft strengths: `scale` (one factor), `kind` (one for hierarchy, one for
+            exclusion) or `relation` (each). None: they are not learned.
+        warm_up: Epochs on the rows labelled with a leaf, before all rows are used. `auto`: as many steps
+            as one epoch over all rows, if some rows are labelled with a leaf and some are not; otherwise
+            coarse rows favour leaves at random before fine rows are seen.
+        validation_fraction: The fraction of the rows held out to choose the epoch to keep.
         metric: What chooses it: `loss`, `accuracy` or `au-prc`.
-        patience: Training ends when so many epochs did not improve it; 0 never.
+        patience: Training ends after so many epochs without improvement; 0 means never.
         class_weight: None, `balanced` (rows count by how rare their most specific label is) or a
             dictionary from labels to weights, 1 where there is none.
         unlisted: What a row says of labels that it does not name: `unknown`, or `off` (and everything
@@ -103,10 +106,13 @@ class RelationClassifier(RelationAnswers):
             `back-off` with all above it, or `consistent` (the most probable set that the relations
             allow). `auto` is `best` and `threshold`.
         threshold: The probability that a label has to reach.
-        settings: Anything else of a run, nested as in the `config.json` of a model; it wins. For example
-            `{"optimiser": {"average": 0.999}}`.
+        settings: Any other setting of training, nested as in the `config.json` of a model; the parameters
+            above win over it. For example `{"optimiser": {"average": 0.999}}`.
+        run_folder: A folder that keeps checkpoints while `fit` runs, and the model at the end. The same
+            `fit` resumes an interrupted run to the same bits; a finished run is read instead of trained.
+            It needs a number as `random_state`. None: nothing is written.
         random_state: The seed of everything random.
-        verbose: Whether to print a line an epoch.
+        verbose: Whether to print one line per epoch.
 
     Attributes:
         classes_: The labels of the columns of `predict_proba`: sorted for a label a row (what `predict`
@@ -116,7 +122,7 @@ class RelationClassifier(RelationAnswers):
         head_: What was trained.
         model_: The compiled relations, which answer for the logits of `decision_logits`.
         multilabel_: Whether `y` had sets of labels.
-        history_: What became of each epoch.
+        history_: The record of each epoch.
         n_features_in_: How many features there are.
         feature_names_in_: Their names, where `X` had them.
 
@@ -143,29 +149,30 @@ class RelationClassifier(RelationAnswers):
         self,
         relations: Graph | str | PathLike[str] | None = None,
         *,
-        hidden: Sequence[int] = (),
-        dropout: float = 0.0,
-        input_dropout: float = 0.0,
+        hidden: Sequence[int] | None = None,
+        dropout: float | None = None,
+        input_dropout: float | None = None,
         norm: str | None = None,
-        prior: bool = True,
-        loss: str = "joint",
-        epochs: int = 50,
-        learning_rate: float | str = "auto",
-        weight_decay: float = 0.01,
-        schedule: str = "cosine",
-        batch_size: int | str = "auto",
+        prior: bool | None = None,
+        loss: str | None = None,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        schedule: str | None = None,
+        batch_size: int | None = None,
         strength: Any = None,
         learn_strengths: str | None = None,
-        warm_up: int | str = "auto",
-        validation_fraction: float = 0.0,
-        metric: str = "loss",
-        patience: int = 0,
+        warm_up: int | str | None = None,
+        validation_fraction: float | None = None,
+        metric: str | None = None,
+        patience: int | None = None,
         class_weight: Any = None,
         unlisted: str = "auto",
         classes: Any = None,
         decide: str = "auto",
         threshold: float = 0.5,
         settings: dict[str, Any] | None = None,
+        run_folder: str | PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -193,6 +200,7 @@ class RelationClassifier(RelationAnswers):
         self.decide = decide
         self.threshold = threshold
         self.settings = settings
+        self.run_folder = run_folder
         self.random_state = random_state
         self.verbose = verbose
 
@@ -229,26 +237,31 @@ class RelationClassifier(RelationAnswers):
             )
         self._set_labels(targets)
         self._take(self._train(features, targets, weights))
+        if self.run_folder is not None:
+            _bundle.write_estimator(self, self.run_folder)
         return self
 
     def _train(self, features: Float32, targets: Targets, weights: Float64 | None) -> Head:
-        known = targets.known
+        evidence = targets.known
+        if self.run_folder is not None and not isinstance(self.random_state, (int, np.integer)):
+            raise InputError("run_folder needs a number as random_state, to know the run again")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         names = dict(zip(targets.values.tolist(), targets.graph.labels, strict=True))
         if weights is not None:
             kept = weights > 0
-            features, known, weights = features[kept], known[kept], weights[kept]
+            features, evidence, weights = features[kept], evidence[kept], weights[kept]
             weights = weights / weights.mean()
-        config = configuration(self.get_params(deep=False), len(features), names, int(seed))
+        choices = training_choices(self.get_params(deep=False), names, int(seed))
         try:
             return Head.train(
                 targets.graph,
                 features,
-                known,
-                json.dumps(config),
+                evidence,
+                json.dumps(choices),
                 weights,
                 self._watch(),
-                warm_up=self.warm_up == "auto" and "stages" not in (self.settings or {}),
+                self.run_folder,
+                _bundle.feature_names(self),
             )
         except PhexError as error:
             if weights is not None and len(features) < len(targets.known):

@@ -1,101 +1,63 @@
-"""From the parameters of the classifier to the configuration of a run."""
+"""From the parameters of the classifier to the choices that the recipe of training completes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from phex.errors import InputError
 
-__all__ = ["configuration"]
-
-SMALLEST_BATCH, LARGEST_BATCH = 8, 64
-# Of a linear classifier, and of one with hidden layers.
-LEARNING_RATES = (0.03, 0.003)
-STEPS = 20
-"""Steps that an epoch has at least, where the rows are few."""
+__all__ = ["training_choices"]
 
 
-def _batch(size: Any, rows: int) -> int:
-    if size != "auto":
-        return int(size)
-    return max(SMALLEST_BATCH, min(LARGEST_BATCH, rows // STEPS))
+def _widths(hidden: Any) -> list[int]:
+    return [int(width) for width in hidden]
 
 
-def _learning_rate(parameters: Mapping[str, Any]) -> float:
-    if parameters["learning_rate"] != "auto":
-        return float(parameters["learning_rate"])
-    return LEARNING_RATES[1 if len(parameters["hidden"]) else 0]
-
-
-def _schedule(schedule: str) -> dict[str, Any]:
-    if schedule == "constant":
-        return {"kind": "constant"}
-    if schedule in ("cosine", "linear"):
-        return {"kind": schedule, "warm_up": 0.1}
-    raise InputError(f"schedule is {schedule!r}; it has to be 'constant', 'cosine' or 'linear'")
+# Parameters that are choices, with their type in JSON.
+CHOICES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "hidden": ("hidden", _widths),
+    "dropout": ("dropout", float),
+    "input_dropout": ("input_dropout", float),
+    "norm": ("norm", str),
+    "prior": ("prior", bool),
+    "loss": ("loss", str),
+    "epochs": ("epochs", int),
+    "learning_rate": ("learning_rate", float),
+    "weight_decay": ("weight_decay", float),
+    "schedule": ("schedule", str),
+    "batch_size": ("batch", int),
+    "strength": ("strength", str),
+    "learn_strengths": ("learn_strengths", str),
+    "warm_up": ("warm_up", str),
+    "validation_fraction": ("validation_fraction", float),
+    "metric": ("metric", str),
+    "patience": ("patience", int),
+}
 
 
 def _class_weights(weight: Any, names: Mapping[Any, str]) -> Any:
-    if weight is None:
-        return "none"
     if weight == "balanced":
         return "balanced"
     if not isinstance(weight, Mapping):
         raise InputError(f"class_weight is {weight!r}; it has to be None, 'balanced' or a dictionary")
     unknown = [label for label in weight if label not in names]
     if unknown:
-        raise InputError(f"class_weight: {unknown[0]!r} is no class")
+        raise InputError(f"class_weight: {unknown[0]!r} is not a class")
     return {"given": {names[label]: float(number) for label, number in weight.items()}}
 
 
-def _merge(into: dict[str, Any], settings: Mapping[str, Any]) -> None:
-    for key, value in settings.items():
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict) and "kind" not in value:
-            _merge(into[key], value)
-        else:
-            into[key] = value
-
-
-def configuration(
-    parameters: Mapping[str, Any], rows: int, names: Mapping[Any, str], seed: int
+def training_choices(
+    parameters: Mapping[str, Any], names: Mapping[Any, str], seed: int
 ) -> dict[str, Any]:
-    """What `phex_train` reads, of the parameters of a classifier.
+    """The parameters that are not None, for `Head.train`.
 
     `names` are those of the graph's labels by what stands for them in `y`.
     """
-    strength = "given" if parameters["strength"] is None else str(parameters["strength"])
-    stage = {"name": "train", "strength": strength, "epochs": int(parameters["epochs"])}
-    stages = [stage]
-    if parameters["warm_up"] not in (0, "auto"):
-        first = {"name": "warm-up", "rows": "most-specific", "epochs": int(parameters["warm_up"])}
-        stages = [{**stage, **first}, stage]
-    tie = parameters["learn_strengths"]
-    learned = {"kind": "learned", "tie": tie, "prior": 0.01, "learning_rate": 0.01, "every": 10}
-    found: dict[str, Any] = {
-        "head": {
-            "hidden": [int(width) for width in parameters["hidden"]],
-            "dropout": float(parameters["dropout"]),
-            "input_dropout": float(parameters["input_dropout"]),
-            "norm": parameters["norm"] or "none",
-            "prior": bool(parameters["prior"]),
-        },
-        "objective": {"kind": "relations", "loss": parameters["loss"]},
-        "optimiser": {
-            "learning_rate": _learning_rate(parameters),
-            "weight_decay": float(parameters["weight_decay"]),
-            "schedule": _schedule(parameters["schedule"]),
-            "batch": _batch(parameters["batch_size"], rows),
-        },
-        "stages": stages,
-        "strengths": {"kind": "fixed"} if tie is None else learned,
-        "validation": {
-            "fraction": float(parameters["validation_fraction"]),
-            "metric": parameters["metric"],
-            "patience": int(parameters["patience"]),
-        },
-        "class_weights": _class_weights(parameters["class_weight"], names),
-        "seed": seed,
-    }
-    _merge(found, parameters["settings"] or {})
-    return found
+    choices: dict[str, Any] = {"settings": parameters["settings"] or {}, "seed": seed}
+    for parameter, (choice, convert) in CHOICES.items():
+        if parameters[parameter] is not None:
+            choices[choice] = convert(parameters[parameter])
+    if parameters["class_weight"] is not None:
+        choices["class_weights"] = _class_weights(parameters["class_weight"], names)
+    return choices

@@ -1,15 +1,17 @@
-"""Tensors on a GPU: engines that run there, on the current stream, without copies and without waiting.
+"""Tensors on a GPU: engines run there on the current stream, without copies and without waiting.
 
-Outputs and working memory are tensors, so PyTorch's allocator, streams and CUDA graphs know of them.
-Because nothing waits, no row can raise: a logit that is not finite and evidence that contradicts hard
-relations make NaN (a joint loss: infinity), and a gradient of 0. Kernels are compiled when a number of
-rows is first seen; capture a CUDA graph after one call with the same shape.
+Outputs and working memory are tensors, so PyTorch's allocator, streams and CUDA graphs manage them.
+Because nothing waits, no row can raise an error. A row with a logit that is not finite is NaN, and so is
+a row whose evidence contradicts hard relations (its loss is infinite); its gradient is 0. Kernels are
+compiled at the first call with a number of rows: call once with the same shape before you capture a CUDA
+graph.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from typing import TypedDict
 
 import torch
 from torch import Tensor
@@ -20,15 +22,24 @@ from phex.errors import EngineError, InputError
 __all__ = ["covariance", "engine_of", "loss", "marginals"]
 
 _lock = threading.Lock()
-#: The engine on each device, or None where it has no kernel, by the identity of the engine, which it
-#: keeps alive.
+#: The engine on each device, or None if it has no kernel, by the identity of the engine, which is kept
+#: alive here.
 _engines: OrderedDict[tuple[int, int], tuple[Engine, CudaEngine | None]] = OrderedDict()
-#: Engines that are kept on devices.
+#: How many engines are kept on devices.
 _KEPT = 16
 
 
+class _Call(TypedDict):
+    """What every method of `CudaEngine` is given."""
+
+    rows: int
+    double: bool
+    workspace: tuple[int, int]
+    stream: int
+
+
 def engine_of(engine: Engine, tensor: Tensor) -> CudaEngine | None:
-    """The engine on the device of a tensor; None where it has no kernel: tensors are copied then."""
+    """The engine on the device of a tensor; None if it has no kernel, so that tensors are copied."""
     if tensor.device.type != "cuda":
         return None
     ordinal = tensor.device.index if tensor.device.index is not None else torch.cuda.current_device()
@@ -52,7 +63,7 @@ def _rows(tensor: Tensor) -> Tensor:
 
 
 def _beside(tensor: Tensor, logits: Tensor, name: str) -> Tensor:
-    """The tensor, where it is on the device of the logits: on another its address means nothing."""
+    """The tensor, if it is on the device of the logits; on another its address means nothing."""
     if tensor.device != logits.device:
         raise InputError(
             f"the {name} are on `{tensor.device}`, the logits on `{logits.device}`; move them there"
@@ -60,59 +71,91 @@ def _beside(tensor: Tensor, logits: Tensor, name: str) -> Tensor:
     return tensor
 
 
-def _known(known: Tensor | None, like: Tensor) -> Tensor | None:
-    if known is None:
-        return None
-    return _rows(_beside(known, like, "targets or evidence").expand(like.shape))
+def _evidence(evidence: Tensor, logits: Tensor) -> Tensor:
+    return _rows(_beside(evidence, logits, "targets or evidence").expand(logits.shape))
 
 
-def _address(tensor: Tensor | None) -> int:
-    return 0 if tensor is None else tensor.data_ptr()
+def _status(scores: Tensor) -> Tensor:
+    return torch.empty(len(scores), dtype=torch.int32, device=scores.device)
 
 
-def _enqueue(engine: CudaEngine, task: str, tensors: list[Tensor | None], like: Tensor) -> None:
-    rows, double = len(like), like.dtype == torch.float64
-    workspace = torch.empty(engine.bytes(task, rows, double), dtype=torch.uint8, device=like.device)
-    stream = torch.cuda.current_stream(like.device).cuda_stream
-    addresses = [_address(tensor) for tensor in tensors]
-    addresses += [0] * (6 - len(addresses))
-    place = (workspace.data_ptr(), workspace.numel())
-    engine.enqueue(task, addresses, rows, double, place, stream)
+def _workspace(size: int, scores: Tensor) -> Tensor:
+    return torch.empty(size, dtype=torch.uint8, device=scores.device)
 
 
-def marginals(engine: CudaEngine, logits: Tensor, known: Tensor | None) -> Tensor:
-    """The probability of each label, NaN in rows without an answer."""
-    scores, evidence = _rows(logits), _known(known, logits)
-    found = torch.empty_like(scores)
+def _is_double(scores: Tensor) -> bool:
+    return scores.dtype == torch.float64
+
+
+def _call(scores: Tensor, workspace: Tensor) -> _Call:
+    return {
+        "rows": len(scores),
+        "double": _is_double(scores),
+        "workspace": (workspace.data_ptr(), workspace.numel()),
+        "stream": torch.cuda.current_stream(scores.device).cuda_stream,
+    }
+
+
+def marginals(engine: CudaEngine, logits: Tensor, evidence: Tensor | None) -> Tensor:
+    """The probability of each label; NaN in rows without an answer."""
+    scores = _rows(logits)
+    codes = None if evidence is None else _evidence(evidence, logits)
+    found, status = torch.empty_like(scores), _status(scores)
     log_partition = torch.empty(len(scores), dtype=torch.float64, device=scores.device)
-    status = torch.empty(len(scores), dtype=torch.int32, device=scores.device)
     if len(scores):
-        _enqueue(engine, "infer", [scores, evidence, found, log_partition, status], scores)
+        workspace = _workspace(engine.infer_bytes(len(scores), _is_double(scores)), scores)
+        engine.infer(
+            scores=scores.data_ptr(),
+            evidence=None if codes is None else codes.data_ptr(),
+            marginals=found.data_ptr(),
+            log_partition=log_partition.data_ptr(),
+            status=status.data_ptr(),
+            **_call(scores, workspace),
+        )
     return found.reshape(logits.shape)
 
 
 def loss(
-    engine: CudaEngine, logits: Tensor, known: Tensor, weights: Tensor | None, name: str
+    engine: CudaEngine, logits: Tensor, evidence: Tensor, weights: Tensor | None, name: str
 ) -> tuple[Tensor, Tensor]:
-    """The weighted loss of each row, and the gradient of their sum by the logits."""
-    scores, evidence = _rows(logits), _known(known, logits)
+    """The weighted loss of each row (`joint` or `marginal`), and the gradient of their sum."""
+    scores, codes = _rows(logits), _evidence(evidence, logits)
     weight = None
     if weights is not None:
         weight = _beside(weights, logits, "weights").detach().to(scores.dtype).reshape(-1).contiguous()
     losses = torch.empty(len(scores), dtype=scores.dtype, device=scores.device)
-    gradient = torch.empty_like(scores)
-    status = torch.empty(len(scores), dtype=torch.int32, device=scores.device)
+    gradient, status = torch.empty_like(scores), _status(scores)
     if len(scores):
-        _enqueue(engine, name, [scores, evidence, weight, losses, gradient, status], scores)
+        joint = name == "joint"
+        size = engine.joint_loss_bytes if joint else engine.marginal_loss_bytes
+        workspace = _workspace(size(len(scores), _is_double(scores)), scores)
+        enqueue = engine.joint_loss if joint else engine.marginal_loss
+        enqueue(
+            scores=scores.data_ptr(),
+            evidence=codes.data_ptr(),
+            weights=None if weight is None else weight.data_ptr(),
+            losses=losses.data_ptr(),
+            gradient=gradient.data_ptr(),
+            status=status.data_ptr(),
+            **_call(scores, workspace),
+        )
     return losses.reshape(logits.shape[:-1]), gradient.reshape(logits.shape)
 
 
-def covariance(engine: CudaEngine, logits: Tensor, slopes: Tensor, known: Tensor | None) -> Tensor:
-    """From the gradient by the marginals to that by the logits."""
-    scores, evidence = _rows(logits), _known(known, logits)
+def covariance(engine: CudaEngine, logits: Tensor, slopes: Tensor, evidence: Tensor | None) -> Tensor:
+    """The gradient by the logits, from that by the marginals."""
+    scores = _rows(logits)
+    codes = None if evidence is None else _evidence(evidence, logits)
     slope = _rows(_beside(slopes, logits, "slopes").to(scores.dtype))
-    gradient = torch.empty_like(scores)
-    status = torch.empty(len(scores), dtype=torch.int32, device=scores.device)
+    gradient, status = torch.empty_like(scores), _status(scores)
     if len(scores):
-        _enqueue(engine, "covariance", [scores, evidence, slope, gradient, status], scores)
+        workspace = _workspace(engine.covariance_bytes(len(scores)), scores)
+        engine.covariance(
+            scores=scores.data_ptr(),
+            evidence=None if codes is None else codes.data_ptr(),
+            slopes=slope.data_ptr(),
+            gradient=gradient.data_ptr(),
+            status=status.data_ptr(),
+            **_call(scores, workspace),
+        )
     return gradient.reshape(logits.shape)

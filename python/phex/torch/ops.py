@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from phex._core import CudaEngine, Engine, Gradients
+from phex._core import CudaEngine, Engine, Gradients, contradiction
 from phex._types import Float64, Known, Scores
 from phex.errors import InputError
 from phex.tables import read_weights
@@ -28,7 +28,6 @@ _STEP = 3e-5
 _CHUNK = 256
 #: Engines take no score beyond this.
 _LARGEST = 1e30
-_NAMED = 8
 
 _warned = False
 
@@ -76,19 +75,11 @@ def _check_scores(scores: Scores, relations: Relations) -> None:
         )
 
 
-def _check_losses(found: Gradients, known: Known, relations: Relations, loss: str) -> None:
+def _check_losses(found: Gradients, known: Known, relations: Relations) -> None:
     bad = np.flatnonzero(np.isposinf(found.losses))
-    if not len(bad):
-        return
-    row = int(bad[0])
-    states = ((label, known[row, at]) for at, label in enumerate(relations.labels))
-    said = [f"{label} {'on' if value else 'off'}" for label, value in states if value >= 0]
-    shown = ", ".join(said[:_NAMED]) + (f" and {len(said) - _NAMED} more" if len(said) > _NAMED else "")
-    other = ", or use loss='marginal'" if loss == "joint" else ""
-    raise InputError(
-        f"row {row} ({shown}) contradicts the hard relations of the graph; correct the targets, soften "
-        f"the relations, give the row the weight 0{other}"
-    )
+    if len(bad):
+        row = int(bad[0])
+        raise InputError(contradiction(row, relations.labels, known[row].tolist()))
 
 
 class _Once(torch.autograd.Function):
@@ -264,7 +255,7 @@ def relation_loss(
         weight = read_weights(weight, len(scores))
     engine = _engine(compiled, strengths)
     found = engine.gradients(scores, evidence, weight, loss=loss, costs=by_strengths)
-    _check_losses(found, evidence, compiled, loss)
+    _check_losses(found, evidence, compiled)
     losses = found.losses if weight is None else found.losses * weight
     value = _tensor(np.asarray(losses.sum()) if total else losses, logits)
     by_logits = _tensor(found.logits, logits).reshape(logits.shape)

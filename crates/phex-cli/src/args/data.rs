@@ -1,77 +1,65 @@
-//! Which data, and where their labels are.
+//! Arguments for data files and their labels.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use phex_io::Unlisted;
+use phex_train::{LabelFormat, read_unlisted};
+
+use super::names::described;
 
 /// Tables of features.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct DataArguments {
-    /// Data, an example a row: CSV, TSV, npy, Parquet or ARFF; several files follow one another
+    /// Data, one example per row: CSV, TSV, npy, Parquet or ARFF; several files are concatenated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) data: Vec<PathBuf>,
-    /// Form of the data, where names do not say it
-    #[arg(long, value_name = "FORM")]
+    /// Format of the data, if file names do not tell it
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) data_format: Option<String>,
-    /// Columns that are not features and not read
+    /// Columns to ignore
     #[arg(long, value_name = "COLUMN", num_args = 1..)]
     pub(crate) drop: Vec<String>,
-    /// Columns that are not features and are passed through
+    /// Columns to copy to the output; they are not features
     #[arg(long, value_name = "COLUMN", num_args = 1..)]
     pub(crate) keep: Vec<String>,
 }
 
-/// Where the labels of data are.
+/// Where the labels of the data are.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Labels")]
 pub(crate) struct LabelArguments {
-    /// Column that has the labels of a row
+    /// Column with the labels of each row
     #[arg(long, value_name = "COLUMN")]
     pub(crate) label_column: Option<String>,
-    /// Other files that have the labels, row by row: tables, npy, or text with a row a line
+    /// Separate files with the labels of each row: tables, npy, or text with one row per line
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) label_file: Vec<PathBuf>,
     /// How labels are written
-    #[arg(long, value_name = "FORM")]
+    #[arg(long, value_name = "FORMAT", value_parser = described::<LabelFormat>(&[
+        ("name", "The name of one label"),
+        ("id", "The number of one label"),
+        ("list", "Names with a separator between them; `!name` is off"),
+        ("matrix", "One column per label: 1 on, 0 off, empty unknown"),
+        ("hierarchical", "The hierarchical attribute of ARFF files"),
+    ]))]
     pub(crate) label_format: Option<LabelFormat>,
-    /// What is between the names of a list; `@` in ARFF and `;` elsewhere when not given
+    /// Text between the names of a list [default: `@` in ARFF files, `;` in others]
     #[arg(long, value_name = "TEXT")]
     pub(crate) separator: Option<String>,
-    /// The labels that numbers stand for, a name a line, from 0; the graph's order when not given
+    /// Names of the labels that numbers stand for, one per line, from 0 [default: the graph's order]
     #[arg(long, value_name = "FILE")]
     pub(crate) label_names: Option<PathBuf>,
-    /// What labels are that a row does not list
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) unlisted: Option<UnlistedLabels>,
-    /// Labels above one that is on are on too; so they are anyway where unlisted ones are off
+    /// State of labels that a row does not list [default: unknown]
+    #[arg(
+        long,
+        value_name = "STATE",
+        value_parser = PossibleValuesParser::new(["unknown", "off"]).try_map(|s| read_unlisted(&s))
+    )]
+    pub(crate) unlisted: Option<Unlisted>,
+    /// Labels above one that is on are on as well; implied by --unlisted off
     #[arg(long)]
     pub(crate) ancestors: bool,
-}
-
-/// How labels are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum LabelFormat {
-    /// The name of one label
-    Name,
-    /// The number of one label
-    Id,
-    /// Names with a separator between them; `!name` is off
-    List,
-    /// A column for each label: 1 on, 0 off, empty unknown
-    Matrix,
-    /// The hierarchical attribute of ARFF files
-    Hierarchical,
-}
-
-/// What labels are that a row does not list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum UnlistedLabels {
-    /// Nothing is known of them
-    Unknown,
-    /// They are off
-    Off,
 }

@@ -1,4 +1,4 @@
-//! Where engines run, as it is typed.
+//! The argument for the device of engines.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use clap::Args;
 /// The flag of all commands whose engines may run on a GPU.
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArguments {
-    /// Where engines run: `cpu`, or `cuda` (`cuda:1` for the second NVIDIA GPU), which takes `family`,
+    /// Device of engines: `cpu`, or `cuda` (`cuda:1` for the second NVIDIA GPU), which supports `family`,
     /// `states`, `star`, `forest-bp` and `lbp --schedule flooding`
     #[arg(long, value_name = "DEVICE", default_value = "cpu", env = "PHEX_DEVICE")]
     pub(crate) device: DeviceName,
 }
 
-/// Where engines run.
+/// A device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceName {
-    /// The processor.
+    /// The CPU.
     Cpu,
     /// The NVIDIA GPU of this number.
     Cuda(usize),

@@ -1,4 +1,4 @@
-//! What was typed after `phex graph`.
+//! The arguments of `phex graph`.
 
 use std::path::PathBuf;
 
@@ -18,20 +18,20 @@ pub(crate) enum GraphCommand {
     Sparsify(TransformCommand),
     /// All relations that follow, with the same legal states
     Densify(TransformCommand),
-    /// Read one form and write another
+    /// Read one format and write another
     Convert(ConvertCommand),
     /// Count or list the legal states
     States(StatesCommand),
-    /// Say which engine takes the graph, why, and what it costs
+    /// Print which engine is chosen for the graph, why, and what it costs
     Plan(PlanCommand),
 }
 
-/// Which graph, and what its file leaves out.
+/// A graph, and what its file leaves out.
 #[derive(Debug, Args)]
 pub(crate) struct GraphInput {
     #[command(flatten)]
     pub(crate) file: GraphFile,
-    /// Strength of relations that give none: `hard`, `q=0.1`, `u=0.5` or `w=2`
+    /// Strength of relations without one: `hard`, `q=0.1`, `u=0.5` or `w=2`
     #[arg(long, value_name = "STRENGTH")]
     pub(crate) strength: Option<Strength>,
 }
@@ -44,16 +44,16 @@ impl std::ops::Deref for GraphInput {
     }
 }
 
-/// Which graph, and what its file leaves out but strengths.
+/// A graph, and what its file leaves out except strengths.
 #[derive(Debug, Args)]
 pub(crate) struct GraphFile {
     /// The graph file; `-` reads standard input
     #[arg(value_name = "GRAPH")]
     pub(crate) path: PathBuf,
-    /// Form of the file, where its name does not say it
-    #[arg(long, value_name = "FORM")]
+    /// Format of the file, if its name does not tell it
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Table of all labels with their titles; other names are mistakes
+    /// Table of all labels with their titles; any other name is an error
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
     /// List of synset ids, for a WordNet `data.noun`
@@ -65,22 +65,22 @@ pub(crate) struct GraphFile {
     /// Names of the attributes, for a bare class × attribute matrix
     #[arg(long, value_name = "FILE")]
     pub(crate) columns: Option<PathBuf>,
-    /// Strength of a matrix: `u=1` for continuous ones and `hard` for binary ones unless given
+    /// Strength of a matrix [default: `u=1` for continuous matrices, `hard` for binary ones]
     #[arg(long, value_name = "STRENGTH")]
     pub(crate) scale: Option<Strength>,
     /// Add a one-of group `class` over the classes of a matrix
     #[arg(long)]
     pub(crate) one_of_classes: bool,
-    /// Exclusion rule, where the file gives none
+    /// Exclusion rule, if the file has none
     #[arg(long, value_name = "RULE")]
-    pub(crate) exclude: Option<Rule>,
+    pub(crate) exclude: Option<RuleName>,
     /// Add a one-of group of this name over the leaves of the hierarchy
     #[arg(long, value_name = "NAME")]
     pub(crate) one_of_leaves: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Rule {
+pub(crate) enum RuleName {
     /// Labels exclude each other unless they have a common descendant
     NoCommonDescendant,
     /// Labels exclude each other unless one subsumes the other
@@ -89,12 +89,12 @@ pub(crate) enum Rule {
     Siblings,
 }
 
-impl From<Rule> for ExclusionRule {
-    fn from(rule: Rule) -> ExclusionRule {
+impl From<RuleName> for ExclusionRule {
+    fn from(rule: RuleName) -> ExclusionRule {
         match rule {
-            Rule::NoCommonDescendant => ExclusionRule::NoCommonDescendant,
-            Rule::NotSubsumed => ExclusionRule::NotSubsumed,
-            Rule::Siblings => ExclusionRule::Siblings,
+            RuleName::NoCommonDescendant => ExclusionRule::NoCommonDescendant,
+            RuleName::NotSubsumed => ExclusionRule::NotSubsumed,
+            RuleName::Siblings => ExclusionRule::Siblings,
         }
     }
 }
@@ -112,7 +112,7 @@ pub(crate) struct CheckCommand {
     /// Show every finding, not a few of each kind
     #[arg(long)]
     pub(crate) all: bool,
-    /// Exit with 1 on warnings too
+    /// Exit with 1 on warnings as well
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -142,8 +142,8 @@ pub(crate) struct TransformCommand {
     /// Write the graph here; without it the graph goes to standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Form to write, where the name of the file does not say it
-    #[arg(long, value_name = "FORM")]
+    /// Format to write, if the file name does not tell it
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
     /// Print the counts as one JSON object
     #[arg(long)]
@@ -157,8 +157,8 @@ pub(crate) struct ConvertCommand {
     /// The file to write; `-` for standard output
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Form to write, where the name of the file does not say it; coo, bqm, qubo and uai too
-    #[arg(long, value_name = "FORM")]
+    /// Format to write, if the file name does not tell it; coo, bqm, qubo and uai are also available
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
     #[command(flatten)]
     pub(crate) scores: ScoreArguments,
@@ -170,14 +170,14 @@ pub(crate) struct ConvertCommand {
 /// The scores that an Ising model holds, and its hard constraints.
 #[derive(Debug, Args)]
 pub(crate) struct ScoreArguments {
-    /// Table of scores (logits), a column a label, for an Ising model; zeros without it
+    /// Table of scores (logits) for an Ising model, one column per label [default: zeros]
     #[arg(long, value_name = "FILE")]
     pub(crate) scores: Option<PathBuf>,
     /// Row of that table, counted from 0
     #[arg(long, value_name = "N", requires = "scores")]
     pub(crate) row: Option<u64>,
-    /// Form of the table of scores, where its name does not say it
-    #[arg(long, value_name = "FORM")]
+    /// Format of the table of scores, if its name does not tell it
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) table_format: Option<String>,
     /// Column of the table that is not a label; may be repeated
     #[arg(long, value_name = "COLUMN")]
@@ -191,7 +191,7 @@ pub(crate) struct ScoreArguments {
 pub(crate) struct StatesCommand {
     #[command(flatten)]
     pub(crate) input: GraphInput,
-    /// List the states, one a line
+    /// List the states, one per line
     #[arg(long)]
     pub(crate) list: bool,
     /// List at most this many
@@ -209,7 +209,7 @@ pub(crate) struct PlanCommand {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 }

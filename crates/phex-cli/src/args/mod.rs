@@ -1,9 +1,10 @@
-//! What was typed.
+//! The arguments of the command line.
 
 mod data;
 mod device;
 mod engine;
 mod graph;
+mod names;
 mod numbers;
 mod predict;
 mod rows;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use data::{DataArguments, LabelArguments, LabelFormat, UnlistedLabels};
+pub(crate) use data::{DataArguments, LabelArguments};
 pub(crate) use device::{DeviceArguments, DeviceName};
 pub(crate) use engine::EngineArguments;
 pub(crate) use graph::{
@@ -22,14 +23,8 @@ pub(crate) use graph::{
     ShowCommand, StatesCommand, TransformCommand,
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
-pub(crate) use rows::{
-    BenchCommand, EnginesCommand, InferCommand, MapCommand, RowArguments, TableArguments,
-};
-pub(crate) use settings::{Curriculum, StageEpochs, WarmUp};
-pub(crate) use train::{
-    LossName, ObjectiveName, OptimiserName, RunArguments, SettingArguments, TieName, TrainCommand,
-    TrainingSet, TuneCommand, WeightsName,
-};
+pub(crate) use rows::{InferCommand, MapCommand, RowArguments, TableArguments};
+pub(crate) use train::{RunArguments, SettingArguments, TrainCommand, TrainingSet, TuneCommand};
 
 /// Classifiers that respect what is known about their labels.
 #[derive(Debug, Parser)]
@@ -46,21 +41,16 @@ pub(crate) enum Command {
     Graph(Box<GraphCommand>),
     /// Turn scores into consistent probabilities
     Infer(Box<InferCommand>),
-    /// The most probable consistent label sets of each row
+    /// Find the most probable consistent label sets of each row
     Map(Box<MapCommand>),
     /// Train a classifier through label relations
     Train(Box<TrainCommand>),
-    /// Probabilities or label sets of new data by a trained model
+    /// Predict probabilities or label sets of new data with a trained model
     Predict(Box<PredictCommand>),
-    /// How good a trained model, or a table of probabilities, is
+    /// Measure how good a trained model, or a table of probabilities, is
     Eval(Box<EvalCommand>),
-    /// Find the strength of the relations that serves best
+    /// Find the strength of the relations that works best
     Tune(Box<TuneCommand>),
-    /// Measure
-    #[command(subcommand)]
-    Bench(Box<BenchCommand>),
-    /// Run an experiment of the paper, or your own, on real data
-    Experiment(ExperimentCommand),
     /// Turn the samples of an annealer back into label sets
     Samples(Box<SamplesCommand>),
     /// See all of it on built-in data: a graph, and training when most labels are coarse
@@ -76,7 +66,7 @@ pub(crate) struct SamplesCommand {
     pub(crate) samples: PathBuf,
     #[command(flatten)]
     pub(crate) scores: ScoreArguments,
-    /// Where the label sets go, as CSV or `.jsonl`; `-` for standard output
+    /// File of the label sets, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
     /// Print a summary as one JSON object
@@ -89,32 +79,4 @@ pub(crate) struct DemoCommand {
     /// Write pictures, data, a trained model and a report into this folder
     #[arg(long, value_name = "FOLDER", default_value = "phex-demo")]
     pub(crate) out: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExperimentCommand {
-    /// One that is built in (imagenet, cifar100, awa, cub, apy, speed, inference), or a TOML file
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    /// The folder of the data sets
-    #[arg(long, value_name = "FOLDER", env = "PHEX_DATA", default_value = "../shared/data")]
-    pub(crate) data: PathBuf,
-    /// Where runs, tables and figures go [default: phex-experiment-NAME]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) out: Option<PathBuf>,
-    /// Go on with the runs that the folder has
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// A miniature in a minute, on generated data where the real are not there
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Runs side by side [default: all cores]
-    #[arg(long, value_name = "N", env = "PHEX_THREADS", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) threads: Option<u16>,
-    /// Print what was found as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No progress
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }

@@ -28,7 +28,7 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// 0 is a tolerance too: then all iterations are run.
+/// 0 is valid: then all iterations are run.
 pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if (0.0..f64::INFINITY).contains(&number) => Ok(number),
@@ -36,7 +36,7 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// At 1 nothing would ever change.
+/// At 1, nothing would ever change.
 pub(super) fn damping(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if (0.0..1.0).contains(&number) => Ok(number),

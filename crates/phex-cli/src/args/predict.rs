@@ -1,4 +1,4 @@
-//! What was typed after `phex predict` and `phex eval`.
+//! The arguments of `phex predict` and `phex eval`.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ pub(crate) struct PredictCommand {
     /// Folder of a trained model
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
-    /// Where the probabilities (CSV, npy, Parquet) or label sets (CSV, `.jsonl`) go; `-` for
-    /// standard output
+    /// File of the probabilities (CSV, npy, Parquet) or label sets (CSV, `.jsonl`); `-` for standard
+    /// output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Write label sets: `threshold=0.5`, `best`, `best=GROUP`, `back-off=0.9` or `consistent`
@@ -31,39 +31,39 @@ pub(crate) struct PredictCommand {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) data: DataArguments,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalCommand {
-    /// Folder of a trained model; its labels are found in the data as in training
+    /// Folder of a trained model; labels are read from the data as in training
     #[arg(value_name = "BUNDLE", required_unless_present = "graph", conflicts_with = "graph")]
     pub(crate) bundle: Option<PathBuf>,
-    /// Without a model: the graph of the probabilities
+    /// Without a model: graph of the probabilities
     #[arg(long, value_name = "FILE", requires = "probabilities")]
     pub(crate) graph: Option<PathBuf>,
-    /// Table of probabilities, a column a label: CSV, npy or Parquet
+    /// Table of probabilities, one column per label: CSV, npy or Parquet
     #[arg(long, value_name = "FILE", requires = "graph")]
     pub(crate) probabilities: Option<PathBuf>,
-    /// Label sets that are judged: `threshold=0.5`, `best`, `best=GROUP`, `back-off=0.9` or
+    /// Label sets to evaluate: `threshold=0.5`, `best`, `best=GROUP`, `back-off=0.9` or
     /// `consistent`
     #[arg(long, value_name = "RULE", default_value = "threshold=0.5", value_parser = decision)]
     pub(crate) decide: Decision,
-    /// Labels that only accuracy and violations look at, such as the root
+    /// Labels to leave out of everything but accuracy and violations, such as the root
     #[arg(long, value_name = "LABEL", num_args = 1..)]
     pub(crate) leave_out: Vec<String>,
-    /// Accuracy by the most probable so many classes, with commas between them
+    /// Accuracy within the K most probable classes; several K separated by commas
     #[arg(long, value_name = "K", value_delimiter = ',', value_parser = at_least_one)]
     pub(crate) top: Vec<usize>,
-    /// Classes of accuracy: `leaves`, `all` or a one-of group; `leaves` where --top is given
+    /// Classes of accuracy: `leaves`, `all` or a one-of group [default: `leaves` with --top]
     #[arg(long, value_name = "NAME", value_parser = classes)]
     pub(crate) classes: Option<Classes>,
     /// Write a report
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Print a line for each label too
+    /// Print one line per label as well
     #[arg(long)]
     pub(crate) all: bool,
     /// Number of threads
@@ -78,7 +78,7 @@ pub(crate) struct EvalCommand {
     pub(crate) data: DataArguments,
     #[command(flatten)]
     pub(crate) labels: LabelArguments,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 }

@@ -1,25 +1,25 @@
-//! What was typed after the commands that run engines on rows of scores.
+//! The arguments of commands that run engines on rows of scores.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, value_parser};
+use clap::Args;
 
-use super::numbers::{at_least_one, finite};
+use super::numbers::at_least_one;
 use super::{DeviceArguments, EngineArguments, GraphInput};
 
-/// Rows of scores, and what is known of them.
+/// Rows of scores, and their evidence.
 #[derive(Debug, Args)]
 pub(crate) struct TableArguments {
-    /// Table of scores (logits), a column a label: CSV, npy or Parquet; `-` for standard input
+    /// Table of scores (logits), one column per label: CSV, npy or Parquet; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) scores: Option<PathBuf>,
-    /// Table of what is known: 1 on, 0 off, empty unknown
+    /// Table of evidence: 1 on, 0 off, empty unknown
     #[arg(long, value_name = "FILE")]
     pub(crate) evidence: Option<PathBuf>,
-    /// Form of the table of scores, where its name does not say it
-    #[arg(long, value_name = "FORM")]
+    /// Format of the table of scores, if its name does not tell it
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) table_format: Option<String>,
-    /// Column that is not a label and is passed through; may be repeated
+    /// Column that is not a label and is copied to the output; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) keep: Vec<String>,
 }
@@ -37,81 +37,41 @@ pub(crate) struct RowArguments {
     /// Print a summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InferCommand {
-    /// Where the probabilities go; `-` for standard output
+    /// File of the probabilities; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Write what is known of each row's answer, as CSV or `.jsonl`; `-` for standard output
+    /// Write the diagnosis of each row's answer, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) diagnosis: Option<PathBuf>,
-    /// Bound log Z of each row from both sides, by engines that are approximate
+    /// Bound log Z of each row from both sides, with approximate engines
     #[arg(long)]
     pub(crate) bounds: bool,
-    /// Write the standard error of each probability; by gibbs
+    /// Write the standard error of each probability; only gibbs has them
     #[arg(long, value_name = "FILE")]
     pub(crate) standard_errors: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) rows: RowArguments,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MapCommand {
-    /// Where the label sets go, as CSV or `.jsonl`; `-` for standard output
+    /// File of the label sets, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
-    /// How many label sets a row
+    /// Label sets per row
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
     pub(crate) top: usize,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) rows: RowArguments,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BenchCommand {
-    /// Time and error of every engine that takes a graph
-    Engines(EnginesCommand),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct EnginesCommand {
-    #[command(flatten)]
-    pub(crate) input: GraphInput,
-    #[command(flatten)]
-    pub(crate) table: TableArguments,
-    /// Rows that are drawn, or taken from the table of scores
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 16,
-        value_parser = value_parser!(u64).range(1..=1_000_000)
-    )]
-    pub(crate) count: u64,
-    /// Without scores: draw them from a normal distribution of this standard deviation, 1 when not
-    /// given
-    #[arg(long, value_name = "DEVIATION", value_parser = finite, conflicts_with = "scores")]
-    pub(crate) spread: Option<f64>,
-    /// Most repetitions of each measurement; the fastest counts
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 3,
-        value_parser = value_parser!(u64).range(1..=1000)
-    )]
-    pub(crate) repetitions: u64,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-    // Last, for what follows would come under its headings.
-    #[command(flatten)]
-    pub(crate) engine: EngineArguments,
 }

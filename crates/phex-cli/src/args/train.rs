@@ -1,13 +1,32 @@
-//! What was typed after `phex train` and `phex tune`.
+//! The arguments of `phex train` and `phex tune`.
+//!
+//! Options that are not given stay `None`: [`Recipe`] has the defaults, and help texts show them.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use phex_train::{Metric, Norm, RateSchedule, Start, StrengthSetting};
+use clap::Args;
+use phex::learn::{Loss, Tie};
+use phex_train::{
+    ClassWeights, Curriculum, Metric, Norm, ObjectiveConfig, RateSchedule, Recipe, Start,
+    StrengthSetting, UpdateRule, WarmUp,
+};
 
-use super::numbers::{damping, finite, tolerance};
-use super::settings::{Curriculum, Grid, StageEpochs, WarmUp, Widths, schedule, start};
+use super::names::{described, named};
+use super::numbers::tolerance;
+use super::settings::{StageEpochs, StrengthGrid, Widths};
 use super::{DataArguments, DeviceArguments, EngineArguments, GraphFile, LabelArguments};
+
+const RECIPE: Recipe = Recipe::STANDARD;
+
+/// A help text that ends with the default.
+fn with_default(text: &str, default: impl Display) -> String {
+    format!("{text} [default: {default}]")
+}
+
+fn strengths(settings: &[StrengthSetting]) -> String {
+    settings.iter().map(StrengthSetting::to_string).collect::<Vec<_>>().join(",")
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct TrainCommand {
@@ -22,7 +41,7 @@ pub(crate) struct TrainCommand {
     pub(crate) set: TrainingSet,
     #[command(flatten)]
     pub(crate) settings: SettingArguments,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 }
@@ -34,22 +53,19 @@ pub(crate) struct TuneCommand {
     /// Folder of the results and of the model trained with the best strength
     #[arg(long, short, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
-    /// Strengths to try, with commas between them, for the last stage of training
-    #[arg(
-        long,
-        value_name = "STRENGTHS",
-        default_value = "hard,u=0.1,u=0.3,u=0.5,u=0.7,u=1,u=1.5"
-    )]
-    pub(crate) grid: Grid,
-    /// Seeds of each strength
+    #[arg(long, value_name = "STRENGTHS", help = with_default(
+        "Strengths to compare, separated by commas, for the last stage of training",
+        strengths(RECIPE.tuning_strengths)
+    ))]
+    pub(crate) grid: Option<StrengthGrid>,
     #[arg(
         long,
         value_name = "N",
-        default_value_t = 3,
-        value_parser = clap::value_parser!(u64).range(1..=10_000)
+        value_parser = clap::value_parser!(u64).range(1..=10_000),
+        help = with_default("Seeds per strength", RECIPE.tuning_seeds)
     )]
-    pub(crate) seeds: u64,
-    /// Train no model with the best strength at the end
+    pub(crate) seeds: Option<u64>,
+    /// Do not train a model with the best strength at the end
     #[arg(long)]
     pub(crate) no_refit: bool,
     #[command(flatten)]
@@ -58,30 +74,32 @@ pub(crate) struct TuneCommand {
     pub(crate) set: TrainingSet,
     #[command(flatten)]
     pub(crate) settings: SettingArguments,
-    // Last, for what follows would come under its headings.
+    // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 }
 
-/// How a run is watched and kept.
+/// How a run is shown and kept.
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// Where the report goes; `report.html` in the folder when not given
+    /// File of the report [default: report.html in the folder]
     #[arg(long, value_name = "FILE", conflicts_with = "no_report")]
     pub(crate) report: Option<PathBuf>,
     /// Write no report
     #[arg(long)]
     pub(crate) no_report: bool,
-    /// Seconds between checkpoints; 0 keeps one after every step
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = 30.0,
         env = "PHEX_CHECKPOINT_EVERY",
-        value_parser = tolerance
+        value_parser = tolerance,
+        help = with_default(
+            "Seconds between checkpoints; 0 writes one after every step",
+            RECIPE.checkpoint_seconds
+        )
     )]
-    pub(crate) checkpoint_every: f64,
-    /// Start over: forget the checkpoint, and replace the model of an earlier run
+    pub(crate) checkpoint_every: Option<f64>,
+    /// Start over: delete the checkpoint, and replace the model of an earlier run
     #[arg(long)]
     pub(crate) restart: bool,
     /// Number of threads
@@ -89,40 +107,42 @@ pub(crate) struct RunArguments {
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
-    /// Print what was done as one JSON object
+    /// Print the record of the run as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say a line an epoch
+    /// Print one line per epoch
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
 
-/// The data to train on, and those to validate by.
+/// The data for training and validation.
 #[derive(Debug, Args)]
 pub(crate) struct TrainingSet {
     #[command(flatten)]
     pub(crate) data: DataArguments,
-    /// Columns that are features; all that are nothing else when not given
+    /// Columns that are features [default: all columns with no other role]
     #[arg(long, value_name = "COLUMN", num_args = 1.., help_heading = "Data")]
     pub(crate) features: Vec<String>,
-    /// Data for validation, of the same form
+    /// Data for validation, in the same format
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Data")]
     pub(crate) valid: Vec<PathBuf>,
-    /// Without those: part of the rows that are held out for validation, below 1
     #[arg(
         long,
-        value_name = "PART",
+        value_name = "FRACTION",
         conflicts_with = "valid",
         help_heading = "Data",
-        value_parser = damping
+        help = with_default(
+            "Without validation data: fraction of the rows to hold out for validation, below 1",
+            RECIPE.validation_fraction
+        )
     )]
     pub(crate) validation_fraction: Option<f64>,
     #[command(flatten)]
     pub(crate) labels: LabelArguments,
-    /// Labels of the validation data, where --label-file has those of the others
+    /// Labels of the validation data, if --label-file has those of the training data
     #[arg(
         long,
         value_name = "FILE",
@@ -134,174 +154,174 @@ pub(crate) struct TrainingSet {
     pub(crate) valid_labels: Vec<PathBuf>,
 }
 
-/// What is trained and how. A flag wins over the file of settings.
+/// The settings of training. Flags win over the file of settings.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct SettingArguments {
     /// File of settings (TOML); flags win over it
     #[arg(long, value_name = "FILE", env = "PHEX_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// What is minimised; all but `relations` are baselines
-    #[arg(long, value_name = "NAME")]
-    pub(crate) objective: Option<ObjectiveName>,
-    /// Loss of the observed labels: all at once, or each by itself
-    #[arg(long, value_name = "NAME")]
-    pub(crate) loss: Option<LossName>,
-    /// Strength of relations in training: `given`, `hard`, `u=0.5`, `q=0.1`, `w=2` or `scale=2`
-    #[arg(long, value_name = "STRENGTH")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = described::<ObjectiveConfig>(&[
+            ("relations", "Labels under their relations"),
+            ("independent", "Each label on its own"),
+            ("softmax", "A softmax over the leaves, on rows labelled with a leaf"),
+            ("softmax-coarse", "The same, and coarse rows count by the sum of their leaves"),
+            ("max-constraint", "The largest sigmoid below each label"),
+        ]),
+        help = with_default(
+            "What to minimise; all but `relations` are baselines",
+            ObjectiveConfig::default()
+        )
+    )]
+    pub(crate) objective: Option<ObjectiveConfig>,
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = named::<Loss>(&Loss::NAMES),
+        help = with_default(
+            "Loss of the targets: of all at once, or of each by itself",
+            RECIPE.loss.name()
+        )
+    )]
+    pub(crate) loss: Option<Loss>,
+    #[arg(long, value_name = "STRENGTH", help = with_default(
+        "Strength of relations in training: `given`, `hard`, `u=0.5`, `q=0.1`, `w=2` or `scale=2`",
+        RECIPE.stage().strength
+    ))]
     pub(crate) strength: Option<StrengthSetting>,
-    /// `none`, `hard-to-soft=U` or `soft-to-hard=U`: first one, then the other, soft being u = U
+    /// `none`, `hard-to-soft=U` or `soft-to-hard=U`: two stages, soft meaning u = U
     #[arg(long, value_name = "NAME", conflicts_with = "strength")]
     pub(crate) curriculum: Option<Curriculum>,
-    /// Epochs of the two stages of a curriculum; half of --epochs each when not given
+    /// Epochs of the two stages of a curriculum [default: half of --epochs each]
     #[arg(long, value_name = "FIRST,SECOND", requires = "curriculum", conflicts_with = "epochs")]
     pub(crate) stage_epochs: Option<StageEpochs>,
-    /// Epochs on the rows with a known leaf alone, before all others; `auto`, as many as one pass over
-    /// all rows takes, when neither this nor a curriculum nor a file of settings is given
+    /// Epochs on the rows labelled with a leaf, before all rows; `auto` takes as many steps as one epoch
+    /// over all rows [default: auto for relations, unless a curriculum or stages are given]
     #[arg(long, value_name = "EPOCHS")]
     pub(crate) warm_up: Option<WarmUp>,
-    /// Passes over the training rows; 30 when not given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = with_default(
+        "Passes over the training rows", RECIPE.epochs
+    ))]
     pub(crate) epochs: Option<usize>,
-    /// Learn strengths: one factor, one for each kind of relation, or each relation's own
-    #[arg(long, value_name = "TIE")]
-    pub(crate) learn_strengths: Option<TieName>,
-    /// Weight of the prior that holds learned strengths to the given ones; 0.01 when not given
-    #[arg(long, value_name = "WEIGHT", value_parser = tolerance)]
+    /// Learn strengths: one factor, one per kind of relation, or one per relation
+    #[arg(long, value_name = "TIE", value_parser = named::<Tie>(&Tie::NAMES))]
+    pub(crate) learn_strengths: Option<Tie>,
+    #[arg(long, value_name = "WEIGHT", help = with_default(
+        "Weight of the prior that holds learned strengths to the given ones", RECIPE.strength_prior
+    ))]
     pub(crate) strength_prior: Option<f64>,
-    /// Size of a step of learned strengths; 0.01 when not given
-    #[arg(long, value_name = "RATE", value_parser = finite)]
+    #[arg(long, value_name = "RATE", help = with_default(
+        "Size of a step of learned strengths", RECIPE.strength_rate
+    ))]
     pub(crate) strength_rate: Option<f64>,
-    /// Steps of the weights between steps of strengths; 10 when not given
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", help = with_default(
+        "Steps of the weights per step of learned strengths", RECIPE.strength_every
+    ))]
     pub(crate) strength_every: Option<usize>,
-    /// Weights of rows: all the same, or by how rare their most specific label is
-    #[arg(long, value_name = "NAME")]
-    pub(crate) class_weights: Option<WeightsName>,
-    /// Metric that decides which epoch is kept
-    #[arg(long, value_name = "NAME")]
-    pub(crate) metric: Option<MetricName>,
-    /// End a stage after so many epochs that did not improve the metric; 0 never
-    #[arg(long, value_name = "EPOCHS")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = named::<ClassWeights>(ClassWeights::NAMES),
+        help = with_default(
+            "Weights of rows: all the same, or by how rare their most specific label is", "none"
+        )
+    )]
+    pub(crate) class_weights: Option<ClassWeights>,
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = named::<Metric>(Metric::NAMES),
+        help = with_default(
+            "Metric that chooses the epoch to keep",
+            format!("{}; in tuning {}", RECIPE.metric, RECIPE.tuning_metric)
+        )
+    )]
+    pub(crate) metric: Option<Metric>,
+    #[arg(long, value_name = "EPOCHS", help = with_default(
+        "End a stage after so many validations without improvement; 0 means never", RECIPE.patience
+    ))]
     pub(crate) patience: Option<usize>,
-    /// Widths of hidden layers, with commas between them; `none` is a linear head
+    /// Widths of hidden layers, separated by commas; `none` is a linear head [default: none]
     #[arg(long, value_name = "WIDTHS", help_heading = "Head")]
     pub(crate) hidden: Option<Widths>,
-    /// Part of hidden values that is left out at random
-    #[arg(long, value_name = "PART", help_heading = "Head", value_parser = damping)]
+    #[arg(long, value_name = "FRACTION", help_heading = "Head", help = with_default(
+        "Fraction of hidden values to drop at random", RECIPE.dropout
+    ))]
     pub(crate) dropout: Option<f64>,
-    /// Part of features that is left out at random
-    #[arg(long, value_name = "PART", help_heading = "Head", value_parser = damping)]
+    #[arg(long, value_name = "FRACTION", help_heading = "Head", help = with_default(
+        "Fraction of features to drop at random", RECIPE.input_dropout
+    ))]
     pub(crate) input_dropout: Option<f64>,
-    /// Normalisation before each activation
-    #[arg(long, value_name = "NAME", help_heading = "Head")]
-    pub(crate) norm: Option<NormName>,
-    /// Weights of the last layer at the start: `zero`, `uniform` or `normal=0.1`
-    #[arg(long, value_name = "NAME", help_heading = "Head", value_parser = start)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Head",
+        value_parser = named::<Norm>(Norm::NAMES),
+        help = with_default("Normalisation before each activation", RECIPE.norm)
+    )]
+    pub(crate) norm: Option<Norm>,
+    #[arg(long, value_name = "NAME", help_heading = "Head", help = with_default(
+        "Initial weights of the last layer: `zero`, `uniform` or `normal=0.1`", RECIPE.start
+    ))]
     pub(crate) start: Option<Start>,
-    /// Start the biases of the last layer at the frequencies of the labels
-    #[arg(long, help_heading = "Head")]
-    pub(crate) prior: bool,
-    /// Cut standardised features beyond this, such as 5; 0 cuts none
-    #[arg(long, value_name = "SIZE", help_heading = "Head", value_parser = tolerance)]
+    #[arg(
+        long,
+        help_heading = "Head",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        help = with_default(
+            "Start the biases of the last layer at the frequencies of the labels", RECIPE.prior
+        )
+    )]
+    pub(crate) prior: Option<bool>,
+    #[arg(long, value_name = "SIZE", help_heading = "Head", help = with_default(
+        "Clip standardised features to ± this value, such as 5; 0 means no clipping",
+        RECIPE.feature_clip
+    ))]
     pub(crate) feature_clip: Option<f64>,
-    /// Rule of a step
-    #[arg(long, value_name = "NAME", help_heading = "Optimiser")]
-    pub(crate) optimiser: Option<OptimiserName>,
-    /// Part of the last step that `sgd` keeps; 0.9 when not given
-    #[arg(long, value_name = "PART", help_heading = "Optimiser", value_parser = damping)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Optimiser",
+        value_parser = named::<UpdateRule>(UpdateRule::NAMES),
+        help = with_default("How a step follows from a gradient", RECIPE.rule)
+    )]
+    pub(crate) optimiser: Option<UpdateRule>,
+    #[arg(long, value_name = "FRACTION", help_heading = "Optimiser", help = with_default(
+        "Fraction of the previous step that `sgd` keeps", RECIPE.momentum
+    ))]
     pub(crate) momentum: Option<f64>,
-    /// Size of a step; 0.001 when not given
-    #[arg(long, value_name = "RATE", help_heading = "Optimiser", value_parser = finite)]
+    #[arg(long, value_name = "RATE", help_heading = "Optimiser", help = with_default(
+        "Size of a step", RECIPE.learning_rate
+    ))]
     pub(crate) learning_rate: Option<f64>,
-    /// Decay of weights a step, times the learning rate; 0.0001 when not given
-    #[arg(long, value_name = "RATE", help_heading = "Optimiser", value_parser = tolerance)]
+    #[arg(long, value_name = "RATE", help_heading = "Optimiser", help = with_default(
+        "Weight decay per step, times the learning rate", RECIPE.weight_decay
+    ))]
     pub(crate) weight_decay: Option<f64>,
-    /// Learning rate over a stage: `cosine`, `linear` (`=0.1`: part that goes up first), `constant` or
-    /// `step=10,0.5` (times 0.5 every 10 epochs); `cosine` when not given
-    #[arg(long, value_name = "SCHEDULE", help_heading = "Optimiser", value_parser = schedule)]
+    #[arg(long, value_name = "SCHEDULE", help_heading = "Optimiser", help = with_default(
+        "Learning rate over a stage: `cosine`, `linear` (`=0.1`: fraction that goes up first), \
+         `constant` or `step=10,0.5` (times 0.5 every 10 epochs)",
+        RECIPE.schedule
+    ))]
     pub(crate) rate_schedule: Option<RateSchedule>,
-    /// Rows of a step; 64 when not given
-    #[arg(long, value_name = "ROWS", help_heading = "Optimiser")]
+    #[arg(long, value_name = "ROWS", help_heading = "Optimiser", help = with_default(
+        "Rows per step", RECIPE.batch
+    ))]
     pub(crate) batch: Option<usize>,
-    /// Keep an exponential average of the weights with this memory, such as 0.999; 0 the last
-    #[arg(long, value_name = "MEMORY", help_heading = "Optimiser", value_parser = damping)]
+    #[arg(long, value_name = "MEMORY", help_heading = "Optimiser", help = with_default(
+        "Keep an exponential average of the weights with this memory, such as 0.999; 0 keeps the last \
+         weights",
+        RECIPE.average
+    ))]
     pub(crate) average: Option<f64>,
-    /// Shorten longer gradients to this length; 0 never
-    #[arg(long, value_name = "LENGTH", help_heading = "Optimiser", value_parser = tolerance)]
+    #[arg(long, value_name = "LENGTH", help_heading = "Optimiser", help = with_default(
+        "Shorten longer gradients to this length; 0 means never", RECIPE.clip
+    ))]
     pub(crate) clip: Option<f64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ObjectiveName {
-    /// Labels under their relations
-    Relations,
-    /// Each label on its own
-    Independent,
-    /// A softmax over the leaves, of rows with a leaf
-    Softmax,
-    /// The same with rows whose labels are above the leaves
-    SoftmaxCoarse,
-    /// The largest sigmoid below each label
-    MaxConstraint,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LossName {
-    Joint,
-    Marginal,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TieName {
-    Scale,
-    Kind,
-    Relation,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WeightsName {
-    None,
-    Balanced,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OptimiserName {
-    #[value(name = "adamw")]
-    AdamW,
-    Sgd,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NormName {
-    None,
-    Batch,
-    Layer,
-}
-
-impl From<NormName> for Norm {
-    fn from(name: NormName) -> Norm {
-        match name {
-            NormName::None => Norm::None,
-            NormName::Batch => Norm::Batch,
-            NormName::Layer => Norm::Layer,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MetricName {
-    Loss,
-    Accuracy,
-    AuPrc,
-}
-
-impl From<MetricName> for Metric {
-    fn from(name: MetricName) -> Metric {
-        match name {
-            MetricName::Loss => Metric::Loss,
-            MetricName::Accuracy => Metric::Accuracy,
-            MetricName::AuPrc => Metric::AuPrc,
-        }
-    }
 }

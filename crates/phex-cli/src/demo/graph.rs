@@ -11,14 +11,14 @@ use super::heading;
 use crate::graph::outline;
 use crate::output;
 
-const ANIMALS: &str = include_str!("../../../../examples/animals.toml");
-const BROKEN: &str = include_str!("../../../../examples/animals-broken.toml");
+const ANIMALS: &str = include_str!("../../examples/animals.toml");
+const BROKEN: &str = include_str!("../../examples/animals-broken.toml");
 
 pub(super) fn show(folder: &Path) -> anyhow::Result<()> {
     let read = |text: &str, name: &str| {
         phex_io::parse_graph(text.as_bytes(), name, Format::Toml, &ReadOptions::default())
     };
-    heading("1. A graph of label relations (examples/animals.toml)")?;
+    heading("1. A graph of label relations (animals.toml)")?;
     let builder = read(ANIMALS, "animals.toml")?;
     let graph = builder.build()?;
     let counts = outline(&graph, None);
@@ -29,7 +29,7 @@ pub(super) fn show(folder: &Path) -> anyhow::Result<()> {
     draw(&graph, &folder.join("animals.svg"))?;
     infer(graph)?;
 
-    heading("2. The same with mistakes (examples/animals-broken.toml)")?;
+    heading("2. The same with mistakes (animals-broken.toml)")?;
     let broken = read(BROKEN, "animals-broken.toml")?;
     output::text(&broken.check().to_text(false))?;
     // What can be drawn of it: the graph without the lines that make it unusable.
@@ -72,6 +72,6 @@ fn infer(graph: phex::graph::RelationGraph) -> anyhow::Result<()> {
 }
 
 fn draw(graph: &phex::graph::RelationGraph, path: &Path) -> anyhow::Result<()> {
-    phex_io::write_graph(graph, path, Some(Format::Svg))?;
+    phex_io::write_text(path, &phex_report::graph_picture(graph, None))?;
     output::text(&format!("drawn: {}\n", path.display()))
 }

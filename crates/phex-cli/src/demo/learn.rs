@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use phex::decide::Classes;
-use phex::infer::{Evidence, Options, Plan};
+use phex::infer::{Evidence, Options};
 use phex::metrics::{
-    Binning, Evaluation, EvaluationOptions, Reliability, Table, class_reliability, class_report,
-    evaluate,
+    Binning, Evaluation, EvaluationOptions, Reliability, Spread, Table, class_reliability,
+    class_report, evaluate,
 };
 use phex::model::Model;
 use phex_io::{Dataset, Targets};
-use phex_train::{Examples, Flow, Observer, Progress, TrainedModel, Trainer};
+use phex_train::{Flow, Observer, Progress, TrainedRun, Trainer};
 use rayon::prelude::*;
 
-use super::methods::Method;
+use super::methods::DemoMethod;
 use super::world::World;
-use crate::report::Measured;
-use crate::tune::measured;
+use crate::train::examples;
+use crate::tune::kept_metric;
 
 const TRAINING: usize = 3000;
 const VALIDATION: usize = 500;
@@ -27,23 +27,21 @@ const SEEDS: u64 = 3;
 pub(super) const TOLERANCE: f64 = 0.01;
 
 /// The rows of one seed.
-pub(super) struct Rows {
+pub(super) struct SeedTables {
     pub(super) training: Dataset,
     pub(super) validation: Dataset,
 }
 
-/// All rows. Every seed has training and validation rows of its own, and all share the test rows.
-pub(super) struct Data {
-    pub(super) seeds: Vec<Rows>,
+/// All rows. Every seed has its own training and validation rows; all share the test rows.
+pub(super) struct DemoTables {
+    pub(super) seeds: Vec<SeedTables>,
     pub(super) test: Dataset,
 }
 
 /// One trained model on the test rows.
-pub(super) struct Run {
-    pub(super) model: TrainedModel,
-    pub(super) fingerprint: String,
-    pub(super) plan: Option<Plan>,
-    /// Of the classes of the validation rows, at the epoch that was kept.
+pub(super) struct DemoRun {
+    pub(super) trained: TrainedRun,
+    /// On the validation rows, at the epoch that was kept.
     pub(super) validation_accuracy: f64,
     pub(super) probabilities: Vec<f32>,
     /// On the test rows, by the hard relations.
@@ -53,52 +51,55 @@ pub(super) struct Run {
     kind_accuracy: f64,
 }
 
-impl Data {
-    pub(super) fn new(world: &World) -> Data {
-        let rows = |seed: u64| Rows {
+impl DemoTables {
+    pub(super) fn new(world: &World) -> DemoTables {
+        let rows = |seed: u64| SeedTables {
             training: world.coarse(TRAINING, 100 + seed),
             validation: world.named(VALIDATION, 200 + seed),
         };
         let seeds = (0..SEEDS).map(rows).collect();
-        Data { seeds, test: world.named(TEST, 300) }
+        DemoTables { seeds, test: world.named(TEST, 300) }
     }
 }
 
 /// A method with its runs, by seed.
 pub(super) struct Tried<'m> {
-    pub(super) method: &'m Method,
-    pub(super) runs: Vec<Run>,
+    pub(super) method: &'m DemoMethod,
+    pub(super) runs: Vec<DemoRun>,
 }
 
 /// Trains every method with every seed.
 pub(super) fn train<'m>(
     world: &World,
-    data: &Data,
-    methods: &'m [Method],
+    data: &DemoTables,
+    methods: &'m [DemoMethod],
 ) -> anyhow::Result<Vec<Tried<'m>>> {
     let seeds = data.seeds.len();
     let run = |at: usize| run(world, data, &methods[at / seeds], at % seeds);
-    let runs: anyhow::Result<Vec<Run>> =
+    let runs: anyhow::Result<Vec<DemoRun>> =
         (0..methods.len() * seeds).into_par_iter().map(run).collect();
     let mut runs = runs?.into_iter();
     let tried = |method| Tried { method, runs: runs.by_ref().take(seeds).collect() };
     Ok(methods.iter().map(tried).collect())
 }
 
-fn run(world: &World, data: &Data, method: &Method, seed: usize) -> anyhow::Result<Run> {
+fn run(
+    world: &World,
+    data: &DemoTables,
+    method: &DemoMethod,
+    seed: usize,
+) -> anyhow::Result<DemoRun> {
     let rows = &data.seeds[seed];
     let (training, validation) =
-        (examples(world, &rows.training)?, examples(world, &rows.validation)?);
-    let config = method.config(seed as u64);
+        (examples(&rows.training, &world.graph)?, examples(&rows.validation, &world.graph)?);
+    let config = method.config(seed as u64, &training, world)?;
     let options = Options { seed: config.seed, ..Options::default() };
     let trainer = Trainer::new(config, &world.graph, &options, training, Some(validation))?;
-    let fingerprint = trainer.fingerprint()?;
-    let plan = trainer.engine().map(|engine| engine.plan().clone());
-    let mut model = trainer.run(&mut Watch(crate::interrupt::flag()))?;
-    model.schema = Some(rows.training.schema.clone());
-    let test = examples(world, &data.test)?;
-    let probabilities = model.predictor(&options)?.predict(test.features)?;
-    let truths = truths(test.targets);
+    let mut trained = trainer.run_measured(&mut StopOnSignal(crate::interrupt::flag()))?;
+    trained.model.schema = Some(rows.training.schema.clone());
+    let test = examples(&data.test, &world.graph)?;
+    let probabilities = trained.model.predictor(&options)?.predict(test.features)?;
+    let evidence = evidence(test.targets);
     let judged = EvaluationOptions {
         classes: Some(Classes::Leaves),
         top: vec![1],
@@ -106,16 +107,14 @@ fn run(world: &World, data: &Data, method: &Method, seed: usize) -> anyhow::Resu
         ..EvaluationOptions::default()
     };
     let hard = Model::new(&world.graph)?;
-    let evaluation = evaluate(&judged, &world.graph, &hard, &probabilities, &truths)?;
-    let table = Table::new(world.graph.len(), &probabilities, &truths)?;
+    let evaluation = evaluate(&judged, &world.graph, &hard, &probabilities, &evidence)?;
+    let table = Table::new(world.graph.len(), &probabilities, &evidence)?;
     let kinds = class_report(&table, &world.kinds, &[1])?;
     let animals: Vec<_> = world.graph.leaves().collect();
     let reliability = class_reliability(&table, &animals, Binning::EqualWidth, judged.bins)?;
-    let validation_accuracy = measured(&model)?;
-    Ok(Run {
-        model,
-        fingerprint,
-        plan,
+    let validation_accuracy = kept_metric(&trained.model)?;
+    Ok(DemoRun {
+        trained,
         validation_accuracy,
         probabilities,
         evaluation,
@@ -124,24 +123,20 @@ fn run(world: &World, data: &Data, method: &Method, seed: usize) -> anyhow::Resu
     })
 }
 
-pub(super) fn examples<'d>(world: &World, data: &'d Dataset) -> anyhow::Result<Examples<'d>> {
-    Ok(Examples::new(&data.features, crate::data::targets(data)?, &world.graph)?)
-}
-
-fn truths(targets: &Targets) -> Vec<Evidence> {
+fn evidence(targets: &Targets) -> Vec<Evidence> {
     (0..targets.rows()).flat_map(|row| targets.evidence(row)).collect()
 }
 
 impl Tried<'_> {
     /// What the table shows: accuracy of animals and of kinds, the part of the rows that break
     /// relations, and the calibration error of the most probable animal.
-    pub(super) fn scores(&self) -> [Measured; 4] {
+    pub(super) fn scores(&self) -> [Spread; 4] {
         let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
-        let accuracy = |run: &Run| {
+        let accuracy = |run: &DemoRun| {
             let top = run.evaluation.classes.as_ref().and_then(|classes| classes.top.first());
             of(top.and_then(|top| top.accuracy))
         };
-        let broken = |run: &Run| {
+        let broken = |run: &DemoRun| {
             let violations = &run.evaluation.probability_violations;
             violations.violating_rows as f64 / violations.rows as f64
         };
@@ -154,16 +149,13 @@ impl Tried<'_> {
     }
 
     /// The accuracy of animals on the validation rows.
-    pub(super) fn validation(&self) -> Measured {
+    pub(super) fn validation(&self) -> Spread {
         self.mean(|run| run.validation_accuracy)
     }
 
-    fn mean(&self, value: impl Fn(&Run) -> f64) -> Measured {
+    fn mean(&self, value: impl Fn(&DemoRun) -> f64) -> Spread {
         let values: Vec<f64> = self.runs.iter().map(value).collect();
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Measured { mean, deviation: (count > 1.0).then(|| (square / (count - 1.0)).sqrt()) }
+        Spread::of(&values).unwrap_or(Spread::single(f64::NAN))
     }
 }
 
@@ -176,10 +168,10 @@ pub(super) fn best<'t, 'm>(tried: &'t [Tried<'m>]) -> Option<&'t Tried<'m>> {
     )
 }
 
-/// Stops when a signal comes.
-struct Watch(Arc<AtomicBool>);
+/// Stops a run when a signal comes.
+struct StopOnSignal(Arc<AtomicBool>);
 
-impl Observer for Watch {
+impl Observer for StopOnSignal {
     fn progress(&mut self, _: &Progress<'_>) -> Flow {
         if self.0.load(Ordering::Relaxed) { Flow::Stop } else { Flow::Continue }
     }

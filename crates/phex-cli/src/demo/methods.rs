@@ -1,79 +1,76 @@
-//! The methods that are compared: the same head, optimiser and number of epochs, other objectives.
+//! The methods that are compared: the same head, optimiser and number of steps, different objectives.
+//!
+//! A method is what a user of `phex train` would choose; [`Recipe`](phex_train::Recipe) fills in the rest.
 
 use phex::graph::Strength;
 use phex::learn::Tie;
 use phex_train::{
-    Config, Metric, ObjectiveConfig, RowChoice, Stage, Start, StrengthConfig, StrengthSetting,
+    Config, Examples, Metric, ObjectiveConfig, RateSchedule, Recipe, Start, StrengthSetting,
+    TrainingChoices, WarmUp,
 };
 
-/// The strengths that are tried.
+use super::world::World;
+
+/// The strengths that are compared.
 const GRID: [f64; 6] = [0.1, 0.3, 0.5, 1.0, 2.0, 4.0];
-/// Where learned strengths begin.
-const BEGIN: f64 = 1.0;
+/// The initial u of learned strengths, and the size of their steps.
+const LEARNED_START: f64 = 1.0;
 const STRENGTH_RATE: f64 = 0.05;
-pub(super) const LEARNING_RATE: f64 = 0.01;
-/// The deviation of random weights at the start.
+/// Fewer and larger steps than the recipe's, because the demo has little time; all of the same size, so
+/// that half of them is half of the training.
+const LEARNING_RATE: f64 = 0.01;
+const SCHEDULE: RateSchedule = RateSchedule::Constant;
+const EPOCHS: usize = 15;
+/// The deviation of random initial weights.
 const RANDOM: f64 = 1.0;
 /// The soft relations that are trained from random weights.
 const RANDOM_STRENGTH: f64 = 0.3;
 /// Named rows are few: so many epochs on them take about as many steps as one on all rows.
-const WARM_UP_EPOCHS: usize = 15;
+const NAMED_EPOCHS: usize = 15;
 
 /// How a method is trained.
 #[derive(Debug, Clone)]
-pub(super) struct Method {
+pub(super) struct DemoMethod {
     pub(super) name: String,
-    config: Config,
+    choices: TrainingChoices,
 }
 
 /// All that is trained.
-pub(super) struct Methods {
+pub(super) struct DemoMethods {
     /// Without relations; the independent sigmoids are the last.
-    pub(super) baselines: Vec<Method>,
+    pub(super) baselines: Vec<DemoMethod>,
     /// Hard relations, the strengths of [`GRID`], and learned strengths.
-    pub(super) relations: Vec<Method>,
+    pub(super) relations: Vec<DemoMethod>,
     /// From random weights.
-    pub(super) random: Vec<Method>,
+    pub(super) random: Vec<DemoMethod>,
 }
 
-impl Methods {
-    pub(super) fn new(epochs: usize) -> Methods {
-        let base = base(epochs);
-        let objective = |name: &str, objective: ObjectiveConfig| Method {
+impl DemoMethods {
+    pub(super) fn new() -> DemoMethods {
+        let objective = |name: &str, objective: ObjectiveConfig| DemoMethod {
             name: name.to_owned(),
-            config: Config { objective, ..base.clone() },
+            choices: TrainingChoices { objective: Some(objective), ..base() },
         };
-        let strong = |name: &str, strength: Strength| {
-            let mut config = base.clone();
-            config.stages[0].strength = StrengthSetting::All(strength);
-            Method { name: name.to_owned(), config }
+        let through = |name: &str, strength: Strength| DemoMethod {
+            name: name.to_owned(),
+            choices: TrainingChoices { strength: Some(StrengthSetting::All(strength)), ..base() },
         };
         let random = |name: &str, strength: Strength, warm_up: usize| {
-            let mut method = strong(name, strength);
-            let Config { head, stages, .. } = &mut method.config;
-            head.start = Start::Normal(RANDOM);
-            if warm_up > 0 {
-                let (name, rows) = (String::from("warm-up"), RowChoice::MostSpecific);
-                let epochs = warm_up * WARM_UP_EPOCHS;
-                let first = Stage { name, rows, epochs, ..stages[0].clone() };
-                stages[0].epochs -= warm_up;
-                stages.insert(0, first);
-            }
+            let mut method = through(name, strength);
+            method.choices.start = Some(Start::Normal(RANDOM));
+            method.choices.warm_up = Some(WarmUp::Epochs(warm_up * NAMED_EPOCHS));
+            method.choices.epochs = Some(EPOCHS - warm_up);
             method
         };
-        let mut relations = vec![strong("HEX: hard relations", Strength::Hard)];
+        let mut relations = vec![through("HEX: hard relations", Strength::Hard)];
         relations.extend(
-            GRID.map(|u| strong(&format!("pHEX: soft relations, u = {u}"), Strength::U(u))),
+            GRID.map(|u| through(&format!("pHEX: soft relations, u = {u}"), Strength::U(u))),
         );
-        let mut learned = strong("pHEX: strengths learned", Strength::U(BEGIN));
-        learned.config.strengths = StrengthConfig::Learned {
-            tie: Tie::Kind,
-            prior: 0.01,
-            learning_rate: STRENGTH_RATE,
-            every: 10,
-        };
+        let mut learned = through("pHEX: strengths learned", Strength::U(LEARNED_START));
+        learned.choices.learn_strengths = Some(Tie::Kind);
+        learned.choices.strength_rate = Some(STRENGTH_RATE);
         relations.push(learned);
-        Methods {
+        DemoMethods {
             baselines: vec![
                 objective(
                     "softmax, rows that name an animal",
@@ -84,7 +81,7 @@ impl Methods {
             ],
             random: vec![
                 random("HEX", Strength::Hard, 0),
-                random("HEX, half of the steps on named rows first", Strength::Hard, epochs / 2),
+                random("HEX, half of the steps on named rows first", Strength::Hard, EPOCHS / 2),
                 random(&format!("pHEX, u = {RANDOM_STRENGTH}"), Strength::U(RANDOM_STRENGTH), 0),
             ],
             relations,
@@ -92,24 +89,26 @@ impl Methods {
     }
 }
 
-impl Method {
-    pub(super) fn config(&self, seed: u64) -> Config {
-        Config { seed, ..self.config.clone() }
+impl DemoMethod {
+    pub(super) fn config(
+        &self,
+        seed: u64,
+        examples: &Examples<'_>,
+        world: &World,
+    ) -> anyhow::Result<Config> {
+        let choices = TrainingChoices { seed: Some(seed), ..self.choices.clone() };
+        Ok(Recipe::STANDARD.config(&choices, examples, &world.graph)?)
     }
 
     /// The strength of the relations.
     pub(super) fn setting(&self) -> StrengthSetting {
-        self.config.stages.last().map_or(StrengthSetting::Given, |stage| stage.strength)
+        self.choices.strength.unwrap_or_default()
     }
 
     /// The flags of `phex train` that train it.
     pub(super) fn flags(&self) -> String {
-        let epochs = self.config.stages.last().map_or(0, |stage| stage.epochs);
-        let mut flags = format!(
-            "--metric accuracy --epochs {epochs} --warm-up 0 --learning-rate {LEARNING_RATE} --rate-schedule constant --strength {}",
-            self.setting()
-        );
-        if self.config.strengths != StrengthConfig::Fixed {
+        let mut flags = format!("{} --warm-up 0 --strength {}", base_flags(), self.setting());
+        if self.choices.learn_strengths.is_some() {
             flags.push_str(&format!(
                 " \\\n  --learn-strengths kind --strength-rate {STRENGTH_RATE}"
             ));
@@ -118,11 +117,22 @@ impl Method {
     }
 }
 
-/// A linear head from zero weights; the epoch with the best accuracy on the validation rows is kept.
-fn base(epochs: usize) -> Config {
-    let mut config = Config::default();
-    config.optimiser.learning_rate = LEARNING_RATE;
-    config.stages[0].epochs = epochs;
-    config.validation.metric = Metric::Accuracy;
-    config
+/// What all methods choose: the epoch with the best accuracy on the validation rows is kept. None warms
+/// up by itself, so that all make the same steps.
+fn base() -> TrainingChoices {
+    TrainingChoices {
+        metric: Some(Metric::Accuracy),
+        epochs: Some(EPOCHS),
+        learning_rate: Some(LEARNING_RATE),
+        schedule: Some(SCHEDULE),
+        warm_up: Some(WarmUp::Epochs(0)),
+        ..TrainingChoices::default()
+    }
+}
+
+/// The same as flags, but for the warm-up, which belongs to `phex train` and `phex tune` alike.
+pub(super) fn base_flags() -> String {
+    format!(
+        "--metric accuracy --epochs {EPOCHS} --learning-rate {LEARNING_RATE} --rate-schedule {SCHEDULE}"
+    )
 }

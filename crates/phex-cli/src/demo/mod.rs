@@ -1,8 +1,8 @@
 //! `phex demo`: all of it on built-in data, in seconds.
 //!
-//! [`graph`] checks, draws and uses a graph of relations. Then [`world`] generates animals of which
-//! most training rows know the kind alone, [`learn`] trains the [`methods`] on them, and [`show`] and
-//! [`page`] tell what came out. Nothing is written before all is trained, and all numbers are measured.
+//! [`graph`] checks, draws and uses a graph of relations. Then [`world`] generates animals, and most
+//! training rows are labelled with their kind alone. [`learn`] trains the [`methods`] on them, and [`show`]
+//! and [`page`] present the results. Nothing is written before all is trained, and all numbers are measured.
 
 mod graph;
 mod learn;
@@ -14,24 +14,20 @@ mod world;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use phex::infer::Options;
+use phex_train::{LabelSettings, RunFolder, RunInputs, RunRecord};
 
 use crate::args::DemoCommand;
-use crate::data::LabelSettings;
 use crate::device::Device;
-use crate::report::write_whole;
-use crate::train::{self, Inputs, Job, Place, Sets, Trained, Wanted};
+use crate::train::RunOutputs;
 use crate::{Outcome, output};
-use learn::{Data, Tried, best};
-use methods::Methods;
+use learn::{DemoTables, Tried, best};
+use methods::DemoMethods;
 use world::World;
 
-const EPOCHS: usize = 15;
-
 /// What was trained and what is best.
-struct Results<'m> {
+struct DemoResults<'m> {
     world: World,
-    data: Data,
+    data: DemoTables,
     baselines: Vec<Tried<'m>>,
     /// Hard, then soft, then learned.
     relations: Vec<Tried<'m>>,
@@ -41,26 +37,26 @@ struct Results<'m> {
 pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
     let folder = &command.out;
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let place = Place::new(&folder.join("model"))?;
+    let run_folder = RunFolder::open(&folder.join("model"))?;
     crate::interrupt::listen();
     graph::show(folder)?;
 
-    let methods = Methods::new(EPOCHS);
+    let methods = DemoMethods::new();
     let world = World::new()?;
-    let data = Data::new(&world);
+    let data = DemoTables::new(&world);
     show::data(&world, &data)?;
     let baselines = learn::train(&world, &data, &methods.baselines)?;
     let relations = learn::train(&world, &data, &methods.relations)?;
     let random = learn::train(&world, &data, &methods.random)?;
-    let results = Results { world, data, baselines, relations, random };
+    let results = DemoResults { world, data, baselines, relations, random };
     show::tables(&results)?;
     show::row(&results)?;
-    write(&results, folder, &place)?;
+    write(&results, folder, &run_folder)?;
     show::files(&results, folder)?;
     Ok(Outcome::Fine)
 }
 
-impl<'m> Results<'m> {
+impl<'m> DemoResults<'m> {
     /// Hard relations.
     fn hard(&self) -> anyhow::Result<&Tried<'m>> {
         self.relations.first().context("nothing was trained")
@@ -93,44 +89,30 @@ impl<'m> Results<'m> {
 }
 
 /// Writes the data and the model of the first seed, and the report.
-fn write(results: &Results<'_>, folder: &Path, place: &Place) -> anyhow::Result<()> {
-    let Results { world, data, .. } = results;
+fn write(results: &DemoResults<'_>, folder: &Path, run_folder: &RunFolder) -> anyhow::Result<()> {
+    let DemoResults { world, data, .. } = results;
     let rows = data.seeds.first().context("there are no rows")?;
     let file = |name: &str| folder.join(name);
-    write_whole(&file("graph.toml"), &world.text)?;
+    phex_io::write_text(&file("graph.toml"), &world.text)?;
     for (name, rows) in
         [("train.csv", &rows.training), ("valid.csv", &rows.validation), ("test.csv", &data.test)]
     {
-        write_whole(&file(name), &world.csv(rows))?;
+        phex_io::write_text(&file(name), &world.csv(rows))?;
     }
     let winner = results.winner()?;
     let run = winner.runs.first().context("nothing was trained")?;
-    let sets = Sets {
-        training: rows.training.clone(),
-        validation: Some(rows.validation.clone()),
-        labels: LabelSettings::default(),
-        notes: Vec::new(),
-    };
-    let config = run.model.config.clone();
-    let options = Options { seed: config.seed, ..Options::default() };
-    let (device, about) = (&Device::PROCESSOR, String::new());
-    let job = Job { config, graph: &world.graph, options, sets: &sets, device, about };
-    let (evaluation, validation_rows) = job.evaluate(&run.model, &[])?;
-    let trained = Trained {
-        model: run.model.clone(),
-        fingerprint: run.fingerprint.clone(),
-        plan: run.plan.clone(),
-        evaluation,
-        validation_rows,
-    };
-    let inputs = Inputs {
+    let inputs = RunInputs {
         graph: &file("graph.toml"),
         data: &[file("train.csv")],
         validation: &[file("valid.csv")],
     };
-    let wanted = Wanted { report: true, report_file: None, json: false, quiet: true };
-    train::write(place, &job, &trained, &inputs, &wanted)?;
-    page::page(results)?.write(&file("report.html"))
+    let trained = &run.trained;
+    let device = Device::CPU.name();
+    let record = RunRecord::new(trained, "train", Some(inputs), device, Vec::new());
+    let outputs = RunOutputs { report: true, report_file: None, json: false, quiet: true };
+    outputs.write(run_folder, trained, &record, &LabelSettings::default())?;
+    phex_io::write_text(&file("report.html"), &page::page(results)?.html())?;
+    Ok(())
 }
 
 fn heading(text: &str) -> anyhow::Result<()> {

@@ -3,14 +3,17 @@
 use anyhow::Context as _;
 use phex_train::{Metric, Trial, Tuning};
 
-use super::Results;
+use super::DemoResults;
 use super::learn::{TOLERANCE, Tried};
-use crate::report::{Comparison, GraphPicture, MetricColumn, Report, Section};
 use crate::{pages, tune};
+use phex_report::{
+    GraphPicture, MethodTable, MetricColumn, Page, ReliabilityDiagram, Section, StrengthCurve,
+    f1_by_label,
+};
 
 /// The page.
-pub(super) fn page(results: &Results<'_>) -> anyhow::Result<Report> {
-    let Results { world, data, baselines, random, .. } = results;
+pub(super) fn page(results: &DemoResults<'_>) -> anyhow::Result<Page> {
+    let DemoResults { world, data, baselines, random, .. } = results;
     let winner = results.winner()?;
     let run = winner.runs.first().context("nothing was trained")?;
     let sigmoids = baselines.last().context("nothing was trained")?;
@@ -23,14 +26,14 @@ pub(super) fn page(results: &Results<'_>) -> anyhow::Result<Report> {
         data.test.rows(),
         data.seeds.len()
     );
-    let values = pages::f1(&world.graph, &run.evaluation);
+    let values = f1_by_label(&world.graph, &run.evaluation);
     let picture = GraphPicture { graph: &world.graph, metric: String::from("F1"), values: &values };
     let of_winner =
         format!("The first draw of \"{}\", the best on validation rows.", winner.method.name);
-    Ok(Report {
+    Ok(Page {
         title: String::from("Learning when most labels are coarse"),
         subtitle: format!(
-            "{training} generated training rows, most of which know the kind of an animal alone"
+            "{training} generated training rows, most of them labelled with the kind of an animal alone"
         ),
         sections: vec![
             Section::new("Methods").text(&about).with(&comparison(&results.shown()?)),
@@ -41,17 +44,17 @@ pub(super) fn page(results: &Results<'_>) -> anyhow::Result<Report> {
                 )
                 .with(&comparison(&random.iter().collect::<Vec<_>>())),
             Section::new("Strength of soft relations").with(&strengths(results)?),
-            Section::new("Training").text(&of_winner).with(&pages::curves(&run.model)),
+            Section::new("Training").text(&of_winner).with(&pages::curves(&run.trained.model)),
             Section::new("Calibration")
                 .text("The probability of the most probable animal of each test row, and how often it is right.")
-                .with(&pages::reliability(&winner.method.name, &run.reliability))
-                .with(&pages::reliability(&sigmoids.method.name, &sigmoid_run.reliability)),
+                .with(&ReliabilityDiagram::new(&winner.method.name, &run.reliability))
+                .with(&ReliabilityDiagram::new(&sigmoids.method.name, &sigmoid_run.reliability)),
             Section::new("Labels").text(&of_winner).with(&picture),
         ],
     })
 }
 
-fn comparison(methods: &[&Tried<'_>]) -> Comparison {
+fn comparison(methods: &[&Tried<'_>]) -> MethodTable {
     let column = |(name, higher_is_better): (&str, bool)| MetricColumn {
         name: name.to_owned(),
         higher_is_better,
@@ -63,24 +66,24 @@ fn comparison(methods: &[&Tried<'_>]) -> Comparison {
         ("calibration error", false),
     ];
     let row = |tried: &&Tried<'_>| (tried.method.name.clone(), tried.scores().to_vec());
-    Comparison {
+    MethodTable {
         metrics: columns.into_iter().map(column).collect(),
         methods: methods.iter().map(row).collect(),
     }
 }
 
 /// The accuracy of animals on the validation rows by strength.
-fn strengths(results: &Results<'_>) -> anyhow::Result<crate::report::StrengthCurve> {
+fn strengths(results: &DemoResults<'_>) -> anyhow::Result<StrengthCurve> {
     let mut tuning = Tuning::new(Metric::Accuracy);
     for tried in std::iter::once(results.hard()?).chain(results.soft()) {
         for run in &tried.runs {
             tuning.add(Trial {
                 setting: tried.method.setting(),
-                seed: run.model.config.seed,
+                seed: run.trained.model.config.seed,
                 value: run.validation_accuracy,
-                fingerprint: run.fingerprint.clone(),
-                epochs: run.model.history.len(),
-                seconds: run.model.history.iter().map(|record| record.seconds).sum(),
+                fingerprint: run.trained.fingerprint.clone(),
+                epochs: run.trained.model.history.len(),
+                seconds: run.trained.model.seconds(),
             });
         }
     }

@@ -8,11 +8,11 @@ use phex::decide::{Classes, Decision};
 use phex::infer::{Evidence, Options};
 use phex_io::Dataset;
 
-use super::learn::{Data, TOLERANCE, Tried};
+use super::learn::{DemoTables, TOLERANCE, Tried};
 use super::world::World;
-use super::{Results, heading};
+use super::{DemoResults, heading};
 use crate::output;
-use crate::report::Measured;
+use phex::metrics::Spread;
 
 /// Labels of a row that are shown.
 const SHOWN: usize = 5;
@@ -20,7 +20,7 @@ const SHOWN: usize = 5;
 const CONFIDENCE: f64 = 0.9;
 
 /// The data.
-pub(super) fn data(world: &World, data: &Data) -> anyhow::Result<()> {
+pub(super) fn data(world: &World, data: &DemoTables) -> anyhow::Result<()> {
     heading("3. Learning when most labels are coarse (generated animals)")?;
     let rows = data.seeds.first().context("there are no rows")?;
     let training = &rows.training;
@@ -46,7 +46,7 @@ fn is_named(data: &Dataset, row: usize) -> bool {
 }
 
 /// The methods beside each other, and the strengths.
-pub(super) fn tables(results: &Results<'_>) -> anyhow::Result<()> {
+pub(super) fn tables(results: &DemoResults<'_>) -> anyhow::Result<()> {
     let (first, second) = ("accuracy of", "accuracy of");
     let mut text = format!(
         "{:<44}{first:>12}{second:>14}{:>13}{:>14}\n{:<44}{:>12}{:>14}{:>13}{:>14}\n",
@@ -81,7 +81,7 @@ pub(super) fn tables(results: &Results<'_>) -> anyhow::Result<()> {
 }
 
 fn line(tried: &Tried<'_>) -> String {
-    let cell = |value: Measured| {
+    let cell = |value: Spread| {
         let deviation = value
             .deviation
             .map_or(String::new(), |deviation| format!(" ±{:>4.1}", 100.0 * deviation));
@@ -92,8 +92,8 @@ fn line(tried: &Tried<'_>) -> String {
 }
 
 /// One test row by sigmoids and by the winner, and what is decided.
-pub(super) fn row(results: &Results<'_>) -> anyhow::Result<()> {
-    let Results { world, data, .. } = results;
+pub(super) fn row(results: &DemoResults<'_>) -> anyhow::Result<()> {
+    let DemoResults { world, data, .. } = results;
     let winner = results.winner()?;
     let run = winner.runs.first().context("nothing was trained")?;
     let sigmoids = results.baselines.last().and_then(|tried| tried.runs.first());
@@ -126,7 +126,7 @@ pub(super) fn row(results: &Results<'_>) -> anyhow::Result<()> {
         "By the sigmoids {} is more probable than {}, its kind.",
         names[child], names[parent]
     );
-    let predictor = run.model.predictor(&Options::default())?;
+    let predictor = run.trained.model.predictor(&Options::default())?;
     let decisions = [
         ("threshold=0.5", Decision::default()),
         ("best", Decision::Best { among: Classes::Leaves }),
@@ -159,7 +159,7 @@ fn contradiction(world: &World, probabilities: &[f32]) -> (f32, usize, usize) {
 
 /// The first row whose kind the winner knows and whose animal it does not know for sure, and that
 /// sigmoids contradict themselves about in the third digit or before.
-fn telling(results: &Results<'_>, winner: &[f32], sigmoids: &[f32]) -> usize {
+fn telling(results: &DemoResults<'_>, winner: &[f32], sigmoids: &[f32]) -> usize {
     let world = &results.world;
     let labels = world.graph.len();
     let confidence = CONFIDENCE as f32;
@@ -178,7 +178,7 @@ fn telling(results: &Results<'_>, winner: &[f32], sigmoids: &[f32]) -> usize {
 }
 
 /// What was written, and how to go on.
-pub(super) fn files(results: &Results<'_>, folder: &Path) -> anyhow::Result<()> {
+pub(super) fn files(results: &DemoResults<'_>, folder: &Path) -> anyhow::Result<()> {
     heading("5. Go on")?;
     let winner = results.winner()?;
     let folder = folder.display();
@@ -189,10 +189,9 @@ pub(super) fn files(results: &Results<'_>, folder: &Path) -> anyhow::Result<()> 
          phex predict {folder}/model --data {folder}/test.csv --decide back-off=0.9 --out sets.csv\n\
          phex eval {folder}/model --data {folder}/test.csv --top 1,5 --report test.html\n\
          phex train {data} \\\n  {} \\\n  --out {folder}/again    # the same model\n\
-         phex tune {data} \\\n  --metric accuracy --epochs {} --learning-rate {} --rate-schedule constant --out {folder}/tuned\n",
+         phex tune {data} \\\n  {} --out {folder}/tuned\n",
         winner.method.name,
         winner.method.flags(),
-        super::EPOCHS,
-        super::methods::LEARNING_RATE,
+        super::methods::base_flags(),
     ))
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::Counts;
 use crate::args::ConvertCommand;
-use crate::model::{Kind, is_uai};
-use crate::{input, output};
+use crate::model::{ModelFile, is_uai};
+use crate::output;
 
 /// What an Ising model or a UAI file holds.
 #[derive(Serialize)]
@@ -22,29 +22,29 @@ struct Written {
 pub(super) fn run(command: &ConvertCommand) -> anyhow::Result<()> {
     let to = match (command.to.as_deref(), IsingFormat::from_path(&command.out)) {
         // By its name alone: what a file holds that will be replaced says nothing.
-        (None, Some(format)) => Kind::Ising(format),
-        (None, None) if !is_uai(&command.out) => Kind::Graph,
-        (to, _) => Kind::of(to, &command.out),
+        (None, Some(format)) => ModelFile::Ising(format),
+        (None, None) if !is_uai(&command.out) => ModelFile::Graph,
+        (to, _) => ModelFile::of(to, &command.out),
     };
     let written = match (command.input.kind(), to) {
-        (Kind::Graph, Kind::Graph) => return graph(command),
-        (_, Kind::Graph) => bail!(
+        (ModelFile::Graph, ModelFile::Graph) => return graph(command),
+        (_, ModelFile::Graph) => bail!(
             "{} is no label graph, and cannot become one; write coo, bqm, qubo or uai",
             command.input.path.display()
         ),
-        (Kind::Ising(from), Kind::Ising(to)) if command.scores.scores.is_none() => {
+        (ModelFile::Ising(from), ModelFile::Ising(to)) if command.scores.scores.is_none() => {
             let ising = phex_io::read_ising(&command.input.path, Some(from))?;
             phex_io::write_ising(&ising, &command.out, Some(to))?;
             Written::of(&ising)
         }
-        (_, Kind::Ising(to)) => {
+        (_, ModelFile::Ising(to)) => {
             let model = command.input.model()?;
             let scores = command.scores.row(model.names())?;
             let ising = command.scores.ising(&model, &scores)?;
             phex_io::write_ising(&ising, &command.out, Some(to))?;
             Written::of(&ising)
         }
-        (_, Kind::Uai) => {
+        (_, ModelFile::Uai) => {
             let model = command.input.model()?;
             let scores = command.scores.row(model.names())?;
             phex_io::write_uai(&model, &scores, &command.out)?;
@@ -72,8 +72,7 @@ fn graph(command: &ConvertCommand) -> anyhow::Result<()> {
         bail!("--scores and --hard are for Ising models and UAI files: name one with --to");
     }
     let graph = command.input.graph()?;
-    let to = input::format(command.to.as_deref())?;
-    phex_io::write_graph(&graph, &command.out, to)?;
+    super::write(&graph, &command.out, command.to.as_deref())?;
     if command.json {
         output::json(&Counts::of(&graph))?;
     }

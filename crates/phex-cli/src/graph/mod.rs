@@ -5,15 +5,16 @@ mod outline;
 mod transform;
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use anyhow::Context as _;
 use phex::graph::closure::Logic;
 use phex::graph::{Exclusion, RelationGraph};
-use phex_io::Format;
+use phex_report::{graph_picture, wants_picture};
 use serde::Serialize;
 
 use crate::args::{CheckCommand, GraphCommand, ShowCommand, StatesCommand};
-use crate::{Outcome, output};
+use crate::{Outcome, input, output};
 
 pub(crate) use outline::outline;
 
@@ -30,6 +31,16 @@ pub(crate) fn run(command: &GraphCommand) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
+/// Writes a graph in the form of this name, else in the form that the name of the file shows.
+fn write(graph: &RelationGraph, path: &Path, form: Option<&str>) -> anyhow::Result<()> {
+    if wants_picture(form, path) {
+        phex_io::write_text(path, &graph_picture(graph, None))?;
+    } else {
+        phex_io::write_graph(graph, path, input::format(form)?)?;
+    }
+    Ok(())
+}
+
 fn check(command: &CheckCommand) -> anyhow::Result<Outcome> {
     let report = command.input.builder()?.check();
     if command.json {
@@ -37,7 +48,11 @@ fn check(command: &CheckCommand) -> anyhow::Result<Outcome> {
     } else if command.markdown {
         output::text(&report.to_markdown())?;
     } else {
-        output::text(&report.to_text(command.all))?;
+        let text = report.to_text(command.all);
+        output::text(&text)?;
+        if text != report.to_text(true) {
+            output::text("--all shows every finding\n")?;
+        }
     }
     let failed = report.has_errors() || (command.strict && !report.is_clean());
     Ok(if failed { Outcome::Findings } else { Outcome::Fine })
@@ -77,9 +92,9 @@ impl Counts {
 
 fn show(command: &ShowCommand) -> anyhow::Result<()> {
     let graph = command.input.graph()?;
-    for (path, format) in [(&command.svg, Format::Svg), (&command.dot, Format::Dot)] {
+    for (path, form) in [(&command.svg, "svg"), (&command.dot, "dot")] {
         if let Some(path) = path {
-            phex_io::write_graph(&graph, path, Some(format))?;
+            write(&graph, path, Some(form))?;
         }
     }
     let picture_on_stdout =

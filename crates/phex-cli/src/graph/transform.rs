@@ -1,8 +1,9 @@
 //! `phex graph sparsify` and `phex graph densify`.
 
+use std::path::Path;
+
 use phex::graph::RelationGraph;
 use phex::graph::closure::Logic;
-use phex_io::Format;
 use serde::Serialize;
 
 use super::Counts;
@@ -50,9 +51,12 @@ fn finish(
     before: &RelationGraph,
     after: &RelationGraph,
 ) -> anyhow::Result<()> {
-    let to = input::format(command.to.as_deref())?;
+    let form = command.to.as_deref();
+    if form != Some("svg") {
+        input::format(form)?;
+    }
     if let Some(path) = &command.out {
-        phex_io::write_graph(after, path, to)?;
+        super::write(after, path, form)?;
     }
     if command.json {
         let counts = Counts::of(after);
@@ -62,7 +66,7 @@ fn finish(
             before: Counts::of(before),
         })?;
     } else if command.out.is_none() {
-        output::text(&phex_io::graph_to_string(after, to.unwrap_or(Format::Toml))?)?;
+        super::write(after, Path::new("-"), form)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use phex::Error;
 use phex::infer::{Block, Engine, LabelSet, Method, Options, Plan, Refusal, RowStatus, Want};
 use phex::model::Model;
-use phex_io::{Rows, Values};
+use phex_io::{ScoreRows, ScoreValues};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ use super::{Summary, block, piece, progress};
 use crate::args::{EngineArguments, MapCommand};
 use crate::{Outcome, output};
 
-/// Rows that are annealed at a time: each takes long.
+/// ScoreRows that are annealed at a time: each takes long.
 const ANNEALED: usize = 64;
 
 /// A label set as a line of JSON.
@@ -63,10 +63,10 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     }
     let bar = progress(source.total());
     let most = if annealed { ANNEALED } else { piece(model.len()) };
-    while let Some((Rows { count, values, kept }, evidence)) = source.next(most)? {
+    while let Some((ScoreRows { count, values, kept }, evidence)) = source.next(most)? {
         let scores = match values {
-            Values::F32(scores) => scores.into_iter().map(f64::from).collect(),
-            Values::F64(scores) => scores,
+            ScoreValues::F32(scores) => scores.into_iter().map(f64::from).collect(),
+            ScoreValues::F64(scores) => scores,
         };
         let rows = block(model.len(), &scores, evidence.as_deref());
         let (sets, status, log_partition) = if annealed {
@@ -141,7 +141,7 @@ fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> anyhow::Result<(E
             plan.refused = match error {
                 Error::Unfit { refused } => refused,
                 Error::NotExact { method } => {
-                    vec![Refusal { method, why: String::from("it is not exact here") }]
+                    vec![Refusal { method, why: String::from("it is not exact on this model") }]
                 }
                 error => return Err(error.into()),
             };

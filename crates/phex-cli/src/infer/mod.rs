@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use phex::infer::{Block, Engine, Evidence, Method, Posterior, Want};
 use phex::numeric::Scalar;
-use phex_io::{Rows, TableWriter, Values};
+use phex_io::{ScoreRows, ScoreValues, ScoreWriter};
 
 use crate::args::InferCommand;
 use crate::device::Device;
@@ -22,10 +22,10 @@ use crate::{Outcome, output};
 use diagnosis::DiagnosisWriter;
 pub(crate) use map::{best_engine, run as map};
 pub(crate) use plan::run as plan;
-pub(crate) use source::{Source, use_threads, zeros};
+pub(crate) use source::{Source, use_threads};
 use summary::Summary;
 
-/// Rows that are in memory at a time: fewer of wide tables.
+/// ScoreRows that are in memory at a time: fewer of wide tables.
 fn piece(labels: usize) -> usize {
     ((1 << 22) / labels.max(1)).clamp(64, 4096)
 }
@@ -67,15 +67,15 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     while let Some((rows, evidence)) = source.next(piece)? {
         let count = rows.count;
         match &rows.values {
-            Values::F32(scores) => {
+            ScoreValues::F32(scores) => {
                 let posterior = runner.run(&block(labels, scores, evidence.as_deref()), want)?;
                 summary.add(&engine, &posterior);
-                writers.write(posterior, Values::F32, rows)?;
+                writers.write(posterior, ScoreValues::F32, rows)?;
             }
-            Values::F64(scores) => {
+            ScoreValues::F64(scores) => {
                 let posterior = runner.run(&block(labels, scores, evidence.as_deref()), want)?;
                 summary.add(&engine, &posterior);
-                writers.write(posterior, Values::F64, rows)?;
+                writers.write(posterior, ScoreValues::F64, rows)?;
             }
         }
         bar.inc(count as u64);
@@ -122,8 +122,8 @@ fn different_files(command: &InferCommand) -> anyhow::Result<()> {
 
 /// The tables that a run writes.
 struct Writers {
-    marginals: TableWriter,
-    standard_errors: Option<TableWriter>,
+    marginals: ScoreWriter,
+    standard_errors: Option<ScoreWriter>,
     diagnosis: Option<DiagnosisWriter>,
 }
 
@@ -131,7 +131,7 @@ impl Writers {
     fn create(command: &InferCommand, engine: &Engine, source: &Source) -> anyhow::Result<Writers> {
         let table = |path: &Path| {
             let (labels, format) = (engine.model().names(), source.format(path));
-            TableWriter::create(path, format, labels, source.kept(), source.number())
+            ScoreWriter::create(path, format, labels, source.kept(), source.precision())
         };
         Ok(Writers {
             marginals: table(&command.out)?,
@@ -143,13 +143,13 @@ impl Writers {
     fn write<T: Scalar>(
         &mut self,
         posterior: Posterior<T>,
-        values: impl Fn(Vec<T>) -> Values,
-        rows: Rows,
+        values: impl Fn(Vec<T>) -> ScoreValues,
+        rows: ScoreRows,
     ) -> anyhow::Result<()> {
         if let Some(diagnosis) = &mut self.diagnosis {
             diagnosis.write(&posterior)?;
         }
-        let mut rows = Rows { values: values(posterior.marginals), ..rows };
+        let mut rows = ScoreRows { values: values(posterior.marginals), ..rows };
         self.marginals.write_rows(&rows)?;
         if let (Some(writer), Some(errors)) = (&mut self.standard_errors, posterior.standard_errors)
         {

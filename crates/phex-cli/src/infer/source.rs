@@ -5,10 +5,12 @@ use std::str::FromStr as _;
 
 use anyhow::bail;
 use phex::infer::Evidence;
-use phex_io::{EvidenceReader, Number, Rows, TableFormat, TableLimits, TableReader, Values};
+use phex_io::{
+    EvidenceReader, Limits, Precision, ScoreReader, ScoreRows, ScoreValues, TableFormat,
+};
 
 use crate::args::{RowArguments, TableArguments};
-use crate::model::Kind;
+use crate::model::ModelFile;
 
 pub(crate) struct Source {
     scores: Scores,
@@ -17,9 +19,9 @@ pub(crate) struct Source {
 }
 
 enum Scores {
-    Table(TableReader),
+    Table(ScoreReader),
     /// Rows of another origin, until they are taken.
-    Rows(Option<Rows>),
+    Rows(Option<ScoreRows>),
 }
 
 /// Evidence may repeat the kept columns of the scores, and need not.
@@ -27,7 +29,7 @@ fn open_evidence(
     path: &Path,
     labels: &[String],
     keep: &[String],
-    limits: &TableLimits,
+    limits: &Limits,
 ) -> Result<EvidenceReader, phex_io::Error> {
     match EvidenceReader::open(path, None, labels, keep, limits) {
         Err(phex_io::Error::MissingColumn { .. }) if path.as_os_str() != "-" => {
@@ -46,14 +48,14 @@ pub(crate) fn use_threads(threads: Option<usize>) {
 }
 
 /// A row of zeros: the scores of a model that holds its own.
-pub(crate) fn zeros(labels: usize) -> Rows {
-    Rows { count: 1, values: Values::F64(vec![0.0; labels]), kept: Vec::new() }
+fn zeros(labels: usize) -> ScoreRows {
+    ScoreRows { count: 1, values: ScoreValues::F64(vec![0.0; labels]), kept: Vec::new() }
 }
 
 impl Source {
     /// The rows that were named; a row of zeros for models that hold their scores.
     pub(super) fn of(arguments: &RowArguments, labels: &[String]) -> anyhow::Result<Source> {
-        let zeros = (arguments.input.kind() != Kind::Graph).then(|| zeros(labels.len()));
+        let zeros = (arguments.input.kind() != ModelFile::Graph).then(|| zeros(labels.len()));
         Source::open(&arguments.table, labels, zeros)
     }
 
@@ -61,14 +63,14 @@ impl Source {
     pub(crate) fn open(
         arguments: &TableArguments,
         labels: &[String],
-        rows: Option<Rows>,
+        rows: Option<ScoreRows>,
     ) -> anyhow::Result<Source> {
         let format = arguments.table_format.as_deref().map(TableFormat::from_str).transpose();
         let format = format.map_err(anyhow::Error::msg)?;
-        let (keep, limits) = (arguments.keep.clone(), TableLimits::default());
+        let (keep, limits) = (arguments.keep.clone(), Limits::default());
         let scores = match (&arguments.scores, rows) {
             (Some(path), _) => {
-                Scores::Table(TableReader::open(path, format, labels, &keep, &limits)?)
+                Scores::Table(ScoreReader::open(path, format, labels, &keep, &limits)?)
             }
             (None, Some(rows)) => Scores::Rows(Some(rows)),
             (None, None) => {
@@ -83,7 +85,7 @@ impl Source {
         Ok(Source { scores, evidence, keep })
     }
 
-    fn table(&self) -> Option<&TableReader> {
+    fn table(&self) -> Option<&ScoreReader> {
         match &self.scores {
             Scores::Table(table) => Some(table),
             Scores::Rows(_) => None,
@@ -92,12 +94,12 @@ impl Source {
 
     /// The form of the output: that of its name, else that of the scores.
     pub(super) fn format(&self, out: &Path) -> TableFormat {
-        let scores = self.table().map(TableReader::format);
+        let scores = self.table().map(ScoreReader::format);
         TableFormat::from_path(out).or(scores).unwrap_or(TableFormat::Csv)
     }
 
-    pub(super) fn number(&self) -> Number {
-        self.table().map_or(Number::F64, TableReader::number)
+    pub(super) fn precision(&self) -> Precision {
+        self.table().map_or(Precision::F64, ScoreReader::precision)
     }
 
     pub(super) fn kept(&self) -> &[String] {
@@ -105,14 +107,14 @@ impl Source {
     }
 
     pub(super) fn total(&self) -> Option<u64> {
-        self.table().and_then(TableReader::rows)
+        self.table().and_then(ScoreReader::rows)
     }
 
     /// The next rows and what is known of them.
     pub(crate) fn next(
         &mut self,
         most: usize,
-    ) -> anyhow::Result<Option<(Rows, Option<Vec<Evidence>>)>> {
+    ) -> anyhow::Result<Option<(ScoreRows, Option<Vec<Evidence>>)>> {
         crate::interrupt::check()?;
         let rows = match &mut self.scores {
             Scores::Table(scores) => scores.next_rows(most)?,

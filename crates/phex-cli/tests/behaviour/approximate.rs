@@ -266,34 +266,6 @@ fn rows_that_did_not_converge_are_named() {
 }
 
 #[test]
-fn engines_are_measured_side_by_side() {
-    let folder = folder();
-    let arguments = ["bench", "engines", "g.toml", "--count", "4", "--repetitions", "1"];
-    let (text, _) = fine(folder.path(), &arguments);
-    assert!(text.contains("Errors are against `junction`, exact."), "{text}");
-    for engine in ["junction", "brute", "lbp", "lbp, pairs", "lbp, the paper's", "gibbs", "trw"] {
-        assert!(text.contains(&format!("\n| {engine} | ")), "{engine}: {text}");
-    }
-    assert!(text.contains("\n- star: "), "{text}");
-    let (json, _) = fine(folder.path(), &[&arguments[..], &["--json"]].concat());
-    let report: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(report["rows"], 4);
-    let engines = report["engines"].as_array().unwrap();
-    let of = |name: &str| engines.iter().find(|engine| engine["engine"] == name).unwrap();
-    assert!(of("brute")["largest_error"].as_f64() < Some(1e-9));
-    assert!(of("lbp")["largest_error"].as_f64() > Some(1e-9));
-    assert!(of("lbp")["bounds_width"].as_f64() > Some(0.0));
-    // Rows of a table, and one engine only.
-    let rows = ["--scores", "scores.csv", "--keep", "id", "--method", "lbp"];
-    let (text, _) = fine(folder.path(), &[&arguments[..], &rows].concat());
-    assert!(text.contains("3 rows, scores from scores.csv") && !text.contains("| gibbs"), "{text}");
-    // Without an exact engine.
-    let wide = ["bench", "engines", "wide.csv", "--scores", "wide-scores.csv", "--budget", "1e7"];
-    let (text, _) = fine(folder.path(), &[&wide[..], &["--method", "mean-field"]].concat());
-    assert!(text.contains("long sampling with tempering"), "{text}");
-}
-
-#[test]
 fn wrong_values_are_explained() {
     let folder = folder();
     let cases = [

@@ -87,9 +87,12 @@ fn what_a_gpu_cannot_do_is_said_before_anything_is_done() {
     let path = folder.path();
     let before = files(path);
     for (flags, expected) in [
-        (&["--method", "junction"][..], "has no CUDA kernel; family, blocks, star, lbp and states"),
-        (&["--method", "lbp"], "take the schedule `flooding`"),
-        (&["--learn-strengths", "kind", "--curriculum", "hard-to-soft=1"], "use the processor"),
+        (
+            &["--method", "junction"][..],
+            "has no CUDA kernel; family, forest-bp, star, lbp and states",
+        ),
+        (&["--method", "lbp"], "use the schedule `flooding`"),
+        (&["--learn-strengths", "kind", "--curriculum", "hard-to-soft=1"], "use the CPU"),
         (&["--objective", "softmax"], "a baseline without; use the processor"),
     ] {
         for (command, out) in [("train", "m"), ("tune", "t")] {

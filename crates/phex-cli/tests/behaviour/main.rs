@@ -6,7 +6,6 @@ mod approximate;
 mod common;
 mod demo;
 mod device;
-mod experiment;
 mod graph;
 mod infer;
 mod interchange;

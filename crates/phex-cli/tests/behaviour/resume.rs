@@ -91,14 +91,14 @@ fn a_run_that_is_killed_ends_with_the_same_bits() {
         }
         let (status, _, error) = run(path, &command("parts"), "");
         assert_eq!(status, 0, "{error}");
-        let early = kills < 10 || error.contains("finished already");
+        let early = kills < 10 || error.contains("already finished");
         if !early && seen > 2 {
             break error;
         }
         part *= if early { 0.5 } else { 1.6 };
         fs::remove_dir_all(path.join("parts")).unwrap();
     };
-    assert!(error.contains("going on after"), "{error}");
+    assert!(error.contains("resuming after"), "{error}");
     for file in ["model.safetensors", "graph.json"] {
         let read = |folder: &str| fs::read(path.join(folder).join(file)).unwrap();
         assert!(read("whole") == read("parts"), "{file} differs");
@@ -132,7 +132,7 @@ fn a_signal_keeps_a_checkpoint_of_the_same_run() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("interrupted; the same command goes on"), "{error}");
+    assert!(error.contains("interrupted; the same command continues"), "{error}");
     assert!(checkpoint.exists());
     assert!(!path.join("m").exists());
     let (status, _, error) =
@@ -210,10 +210,10 @@ fn tuning_needs_a_metric_that_can_choose() {
     let with = |more: &[&str]| run(path, &[&base[..], more].concat(), "");
     for (more, expected) in [
         (&[][..], "give --valid or --validation-fraction"),
-        (&["--validation-fraction", "0.3", "--metric", "loss"], "take --metric au-prc or accuracy"),
+        (&["--validation-fraction", "0.3", "--metric", "loss"], "use --metric au-prc or accuracy"),
         (&["--validation-fraction", "0.3", "--drop", "id"], "the metric au-prc cannot choose"),
         (&["--validation-fraction", "0.3", "--strength", "u=1"], "leave out --strength"),
-        (&["--grid", "u=1,soft"], "`soft` is no strength"),
+        (&["--grid", "u=1,soft"], "`soft` is not a strength"),
     ] {
         let (status, _, error) = with(more);
         assert_eq!(status, 2, "{more:?}: {error}");

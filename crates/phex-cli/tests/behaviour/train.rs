@@ -121,7 +121,7 @@ fn a_finished_run_is_left_alone() {
     let before = fs::metadata(path.join("m/model.safetensors")).unwrap().modified().unwrap();
     let (status, _, error) = with(&[]);
     assert_eq!(status, 0);
-    assert!(error.contains("m is finished already"), "{error}");
+    assert!(error.contains("m is already finished"), "{error}");
     let after = fs::metadata(path.join("m/model.safetensors")).unwrap().modified().unwrap();
     assert_eq!(before, after);
     let (status, _, error) = with(&["--seed", "1"]);
@@ -133,7 +133,7 @@ fn a_finished_run_is_left_alone() {
     fs::write(path.join("mine/thesis.txt"), "years of work").unwrap();
     let (status, _, error) = run(path, &[&TRAIN[..], &["--out", "mine", "--restart"]].concat(), "");
     assert_eq!(status, 2);
-    assert!(error.contains("`thesis.txt`, which is no part of a model"), "{error}");
+    assert!(error.contains("`thesis.txt`, which is not part of a model"), "{error}");
     assert!(path.join("mine/thesis.txt").exists());
 }
 
@@ -316,7 +316,7 @@ fn what_cannot_be_used_is_named() {
                 "--strength-rate",
                 "1",
             ],
-            "are for --learn-strengths",
+            "are for strengths that are learned (--learn-strengths)",
         ),
         (
             &["train", "g.toml", "--data", "train.csv", "--label-column", "is", "--hidden", "4,x"],
@@ -335,7 +335,7 @@ fn what_cannot_be_used_is_named() {
                 "--epochs",
                 "0",
             ],
-            "stages: one stage with one epoch",
+            "stages: one stage with one epoch is needed (--epochs)",
         ),
     ];
     for (arguments, expected) in cases {
@@ -354,11 +354,14 @@ fn what_cannot_be_used_is_named() {
         assert!(error.contains(expected), "{error}");
         assert!(!path.join("m").exists());
     }
-    // A cell that is no number makes categories of a column, and that is told.
+    // A cell that is not a number makes categories of a column, and the user is told.
     let most = ["--data", "infinite.csv", "--label-column", "is", "--out", "i", "--epochs", "1"];
     let (status, _, error) = run(path, &[&["train", "g.toml"], &most[..]].concat(), "");
     assert_eq!(status, 0);
-    assert!(error.contains("column `x` is read as categories, for `inf` is no number"), "{error}");
+    assert!(
+        error.contains("column `x` is read as categories, because `inf` is not a number"),
+        "{error}"
+    );
     // New data without a column of the training data, and folders that are no models.
     assert_eq!(run(path, &[&TRAIN[..], &["--out", "m", "--epochs", "1"]].concat(), "").0, 0);
     let cases: [(&[&str], &str); 5] = [

@@ -1,47 +1,47 @@
 //! Leaves of a one-of group, folded into one child or into their parent.
 //!
-//! Of the leaves of one group below one parent at most one is on, and the group weighs them off as 1. So together
-//! they are a child that is on with the sum of their weights on, `S`, and off with 1; and a parent of nothing else
-//! has the messages (off, on; without and with a label of the group)
+//! Of the leaves of one group below one parent at most one is on, and the group gives them a weight off of 1. So together
+//! they act as one child, whose weight off is 1 and whose weight on is the sum `S` of theirs. A parent that has no other
+//! children has the messages (off, on; without and with a label of the group)
 //!
 //! ```text
 //! w₀, w₀ f S;  w₁, w₁ S        w its own weights, f the edge's weight below a parent that is off
 //! ```
 //!
-//! and needs no counts at all. A leaf's marginal is its part of `S` times that of the whole set. Cost: O(leaves) a row. Most
-//! parents of a large hierarchy have nothing but leaves.
+//! and needs no counts at all. A leaf's marginal is its share of `S` times that of the set. Cost: O(leaves) per row. In a
+//! large hierarchy, most parents have only leaves.
 
 use phex::infer::compiled::{Forest, Node, Plan, Step, Unit};
 
-use super::units::{Form, form};
+use super::units::{UnitForm, form};
 
-/// Leaves that are one child, or their parent.
+/// Leaves that were folded into one child, or into their parent.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct LeafSet {
     /// The node that stands for them.
     pub(super) node: usize,
-    /// The weight of an edge below a parent that is off, where that is their parent.
+    /// The weight of an edge below a parent that is off, if that node is their parent.
     pub(super) fall: Option<usize>,
     pub(super) labels: Vec<usize>,
 }
 
 /// A plan without those leaves.
 #[derive(Debug)]
-pub(super) struct Folded {
+pub(super) struct FoldedPlan {
     pub(super) plan: Plan,
-    pub(super) sets: Vec<Set>,
+    pub(super) sets: Vec<LeafSet>,
 }
 
-/// Weights below e⁻⁸⁰ are checked row by row, which a folded parent is not.
+/// Weights below e⁻⁸⁰ are checked in each row; those of a folded parent are not.
 const SMALLEST: f64 = -80.0;
 
 struct Folding<'a> {
     plan: &'a Plan,
-    /// Whether a label's group weighs it off as 1.
+    /// Whether a label's group gives it a weight off of 1.
     shifted: Vec<bool>,
 }
 
-impl Folded {
+impl FoldedPlan {
     /// Which nodes are parents that were folded.
     pub(super) fn parents(&self) -> Vec<bool> {
         let mut all = vec![false; self.plan.nodes.len()];
@@ -61,12 +61,12 @@ impl Folding<'_> {
     }
 
     fn leaves(&self, unit: &Unit) -> Vec<usize> {
-        let is_dual = form(self.plan, unit) == Form::Dual;
+        let is_dual = form(self.plan, unit) == UnitForm::Dual;
         let steps = self.plan.steps[unit.steps.clone()].iter().filter(|_| is_dual);
         steps.filter_map(|step| self.leaf(step)).collect()
     }
 
-    /// The leaves that are all the children of a parent, which folds.
+    /// The leaves of a parent that has no other children and can be folded.
     fn whole(&self, node: &Node) -> Option<Vec<usize>> {
         let own = node.label.is_some() && node.units.len() == 1 && node.same_layers;
         let unit = self.plan.units[node.units.clone()].first().filter(|_| own)?;
@@ -77,8 +77,8 @@ impl Folding<'_> {
     }
 }
 
-/// Folds what can be.
-pub(super) fn fold(forest: &Forest<'_>) -> Folded {
+/// Folds all leaves that can be folded.
+pub(super) fn fold(forest: &Forest<'_>) -> FoldedPlan {
     let from = forest.plan;
     let mut shifted = vec![false; forest.bias.len()];
     forest.shifted.iter().flatten().for_each(|&label| shifted[label] = true);
@@ -90,7 +90,7 @@ pub(super) fn fold(forest: &Forest<'_>) -> Folded {
         let node = &from.nodes[at];
         if let Some(labels) = folding.whole(node) {
             let fall = Some(from.units[node.units.start].falls + 1);
-            sets.push(Set { node: at, fall, labels });
+            sets.push(LeafSet { node: at, fall, labels });
             plan.nodes[at].units = 0..0;
             continue;
         }
@@ -107,13 +107,13 @@ pub(super) fn fold(forest: &Forest<'_>) -> Folded {
                     }
                     stands = Some(step.node);
                 }
-                // Layers are as before: the first of the leaves has opened the group.
+                // Layers stay as they are: the first of the leaves has opened the group.
                 let input_width = plan.steps.len() - start + 1;
                 let width = input_width + 1;
                 let step = step.clone();
                 plan.steps.push(if is_set { Step { input_width, width, ..step } } else { step });
             }
-            sets.extend(stands.map(|node| Set { node, fall: None, labels: leaves }));
+            sets.extend(stands.map(|node| LeafSet { node, fall: None, labels: leaves }));
             let steps = start..plan.steps.len();
             let width = if is_set { steps.len() + 1 } else { unit.width };
             plan.units.push(Unit { steps, width, ..unit.clone() });
@@ -124,13 +124,13 @@ pub(super) fn fold(forest: &Forest<'_>) -> Folded {
     place(&mut plan);
     for set in sets.iter().filter(|set| set.fall.is_some()) {
         let Node { label, message, .. } = plan.nodes[set.node];
-        // Off and on without a label of the group, until the leaves are weighed.
+        // Until the leaves are weighed: off and on, without a label of the group.
         label.into_iter().for_each(|label| plan.slots[label] = [message, message + 2]);
     }
-    Folded { plan, sets }
+    FoldedPlan { plan, sets }
 }
 
-/// Lays out messages and weights again: siblings side by side, and after them the weights of parents.
+/// Assigns the places of messages and weights again: siblings side by side, then the weights of parents.
 fn place(plan: &mut Plan) {
     let root = plan.nodes.len() - 1;
     plan.messages = 1;
@@ -151,7 +151,7 @@ fn place(plan: &mut Plan) {
         if !node.units.is_empty() {
             *slots = [node.weight, node.weight + 1];
         } else if old[at] > 0 {
-            // A leaf's weights lie among its messages, where its layers say; 0 is no place.
+            // A leaf's weights lie among its messages, as its layers say; 0 means no place.
             let moved = |slot: usize| if slot == 0 { 0 } else { slot - old[at] + node.message };
             *slots = slots.map(moved);
         }
@@ -160,12 +160,12 @@ fn place(plan: &mut Plan) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tables::places;
+    use super::super::tables::label_places;
     use super::super::tests::forest;
     use super::*;
     use phex::infer::compiled::Compiled;
 
-    fn folded(one_of: bool) -> (Folded, usize) {
+    fn folded(one_of: bool) -> (FoldedPlan, usize) {
         let engine = forest(one_of);
         let Compiled::Family(forest) = engine.compiled() else { panic!("a forest") };
         (fold(&forest), forest.plan.messages)
@@ -182,17 +182,17 @@ mod tests {
     fn leaves_of_a_group_fold_into_a_child_or_into_their_parent() {
         let (folded, messages) = folded(true);
         let plan = &folded.plan;
-        // 40 families; those of seven and more have a child with a leaf of its own, where other leaves are one child.
-        let [whole, beside]: [Vec<&Set>; 2] = [true, false]
+        // 40 families. In those of seven or more children, one child has a leaf of its own, and the others fold into one.
+        let [whole, beside]: [Vec<&LeafSet>; 2] = [true, false]
             .map(|whole| folded.sets.iter().filter(|s| s.fall.is_some() == whole).collect());
         let nested = (0..40).filter(|family| family % 12 >= 6).count();
         assert_eq!((whole.len(), beside.len()), (40, nested));
         assert!(beside.iter().all(|set| set.labels.len() > 1));
-        // The labels below the root, of which some have two children; the root, and the one above.
+        // The labels below the root, some of which have two children; the root; and the virtual root.
         assert_eq!(plan.parents.len(), nested + 2);
         assert_eq!(plan.steps.len(), 40 + 2 * nested + 1);
         // Every label has a place of its own, and all numbers together are fewer than before.
-        let places = places(&folded);
+        let places = label_places(&folded);
         let mut used: Vec<i32> = places.members.clone();
         let is_member = |label: &usize| folded.sets.iter().any(|set| set.labels.contains(label));
         let others = (0..plan.slots.len()).filter(|label| !is_member(label));

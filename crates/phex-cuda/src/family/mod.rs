@@ -1,10 +1,11 @@
-//! `family` on the device: the flat plan of the processor's engine as tables, and its launches.
+//! `family` on the device: the flat plan of the CPU engine as tables, and its launches.
 //!
-//! Single precision first; rows whose numbers leave its range are listed on the device and done again in
-//! doubles, in the same order of the stream and without a word from the host.
+//! Single precision goes first. Rows whose numbers leave its range are listed on the device and done again in doubles, by a
+//! second launch on the same stream, without the host.
 
 mod fold;
 mod pool;
+mod records;
 mod rounds;
 mod schedule;
 mod shapes;
@@ -15,49 +16,50 @@ use phex::infer::Method;
 use phex::infer::compiled::Forest;
 
 use crate::Error;
-use crate::buffer::{Buffer, Tables};
-use crate::device::{Device, Stream};
-use crate::program::{Arguments, Function, Shape, Source};
+use crate::device::Device;
+use crate::kernels::{EngineKernels, EnginePass, PassMemory};
+use crate::memory::{DeviceMemory, TableBuilder, clear_count};
+use crate::program::{KernelArguments, KernelSource, LaunchShape, LoadedKernel};
 use crate::rows::{Precision, RawRows};
 use fold::fold;
+use records::{ParentRecord, StepRecord, child, most_in_registers, parent, steps};
 use rounds::levels;
-use schedule::{Schedule, Work, schedule};
+use schedule::{ScheduleInput, WarpSchedule, schedule};
 pub use shapes::BlockRows;
-use shapes::{FORMS, choose};
-use tables::{
-    Chunk, Parent, Places, Step, Weights, child, most_in_registers, parent, places, steps, weights,
-};
+use shapes::{BlockForm, FORMS, choose};
+use tables::{ForestWeights, GroupTables, LabelPlaces, group_tables, label_places, weights};
 
-const FILES: [&str; 8] = [
-    include_str!("../../kernels/common.cu"),
-    include_str!("../../kernels/family.cu"),
-    include_str!("../../kernels/family_outside.cu"),
-    include_str!("../../kernels/family_large.cu"),
-    include_str!("../../kernels/family_parent.cu"),
-    include_str!("../../kernels/family_simple.cu"),
-    include_str!("../../kernels/family_sets.cu"),
-    include_str!("../../kernels/family_rows.cu"),
+const FILES: &[&str] = &[
+    include_str!("../../kernels/family/model.cu"),
+    include_str!("../../kernels/family/inside.cu"),
+    include_str!("../../kernels/family/outside.cu"),
+    include_str!("../../kernels/family/large.cu"),
+    include_str!("../../kernels/family/parent.cu"),
+    include_str!("../../kernels/family/simple.cu"),
+    include_str!("../../kernels/family/sets.cu"),
+    include_str!("../../kernels/family/rows.cu"),
+    include_str!("../../kernels/family/kernel.cu"),
 ];
 
 /// The lanes of a warp.
 const LANES: usize = 32;
-/// Labels of a tile.
+/// Labels per tile.
 const TILE: usize = 32;
 /// More layers would not fit the registers.
 const MOST_LAYERS: usize = 4;
 
-/// The form of blocks in doubles, by its place in [`FORMS`]: those of few rows, in global memory.
+/// The form of blocks in doubles, as an index in [`FORMS`]: that of few rows, in global memory.
 const DOUBLE_FORM: usize = 1;
 
-/// Numbers of a row: log-sums by tile (doubles), messages, totals and their shares, scales, sums of groups. The kernel lays
-/// them out in this order.
-fn numbers_of_row([labels, chunks, messages]: [usize; 3], weights: &Weights) -> usize {
+/// Numbers per row, in the order of the kernel: log-sums by tile (doubles), messages, totals and their shares, scales, sums
+/// of groups.
+fn numbers_of_row([labels, chunks, messages]: [usize; 3], weights: &ForestWeights) -> usize {
     2 * labels.div_ceil(TILE) + messages + 2 * weights.totals + weights.scales + 2 * chunks
 }
 
-/// A kernel's form of blocks, by its place in [`FORMS`], and type of arithmetic.
+/// One instance of the kernel: its types, and its form of blocks as an index in [`FORMS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Variant {
+struct FamilyVariant {
     score: Precision,
     real: Precision,
     form: usize,
@@ -65,16 +67,16 @@ struct Variant {
 
 /// A forest on the device.
 #[derive(Debug)]
-pub(crate) struct Family {
-    tables: Buffer,
-    single: Option<Weights>,
-    double: Weights,
+pub(crate) struct FamilyKernels {
+    tables: DeviceMemory,
+    single: Option<ForestWeights>,
+    double: ForestWeights,
     raw: RawForest,
     layers: usize,
     /// By form of blocks, where rows fit it, in single precision.
-    schedules: [Option<Schedule>; FORMS.len()],
-    /// In doubles, which are few rows and done in global memory.
-    double_schedule: Schedule,
+    schedules: [Option<WarpSchedule>; FORMS.len()],
+    /// In doubles, which are for few rows and lie in global memory.
+    double_schedule: WarpSchedule,
     multiprocessors: usize,
     block_rows: BlockRows,
 }
@@ -114,12 +116,12 @@ struct RawForest {
     constant: f64,
 }
 
-impl Family {
+impl FamilyKernels {
     pub(crate) fn new(
         device: &Device,
         forest: &Forest<'_>,
         block_rows: BlockRows,
-    ) -> Result<Family, Error> {
+    ) -> Result<FamilyKernels, Error> {
         let folded = fold(forest);
         let (plan, is_folded) = (&folded.plan, folded.parents());
         let unsupported = |why: String| Error::Unsupported { method: Method::Family, why };
@@ -127,45 +129,37 @@ impl Family {
         let layers = layers.chain(plan.units.iter().map(|u| u.most_layers.max(u.product_layers)));
         let layers = layers.max().unwrap_or(1);
         if layers > MOST_LAYERS {
-            return Err(unsupported(format!("its one-of groups need {layers} layers of messages")));
+            return Err(unsupported(format!(
+                "its one-of groups need {layers} layers of messages, and at most {MOST_LAYERS} fit"
+            )));
         }
-        let mut tables = Tables::default();
+        let mut tables = TableBuilder::default();
         let single =
             weights(&mut tables, (plan, forest.bias), Precision::Single, |value| value as f32);
         let double = weights(&mut tables, (plan, forest.bias), Precision::Double, |value| value)
             .ok_or_else(|| {
-                unsupported(String::from("an edge costs more than 600, and is not hard"))
+                unsupported(String::from("an edge that is not hard costs more than 600"))
             })?;
-        let parents: Vec<Parent> = plan.parents.iter().map(|&at| parent(plan, at)).collect();
-        let steps: Vec<Step> =
+        let parents: Vec<ParentRecord> = plan.parents.iter().map(|&at| parent(plan, at)).collect();
+        let steps: Vec<StepRecord> =
             plan.units.iter().flat_map(|unit| steps(plan, &is_folded, unit)).collect();
         let moves: Vec<[u8; 4]> = plan.moves.iter().map(|m| [m.a, m.b, m.to, 0]).collect();
-        let Places { slots, messages, sets, members } = places(&folded);
-        let mut grouped = vec![0i32; forest.bias.len()];
-        forest.shifted.iter().flatten().for_each(|&label| grouped[label] = 1);
-        let (mut group_places, mut chunks) = (Vec::<i32>::new(), Vec::<Chunk>::new());
-        let mut group_chunks = vec![0i32];
-        for (group, labels) in forest.shifted.iter().enumerate() {
-            for some in labels.chunks(TILE) {
-                let from = group_places.len() as i32;
-                group_places.extend(some.iter().map(|&label| slots[label][1]));
-                chunks.push([group as i32, from, group_places.len() as i32]);
-            }
-            group_chunks.push(chunks.len() as i32);
-        }
+        let LabelPlaces { slots, messages, sets, members } = label_places(&folded);
+        let GroupTables { grouped, places: group_places, chunks, starts: group_chunks } =
+            group_tables(forest.shifted, &slots, TILE);
         let (up, down) = levels(plan);
         let sizes = [forest.bias.len(), chunks.len(), messages];
         let row = numbers_of_row(sizes, single.as_ref().unwrap_or(&double));
         let levels: [&[Vec<usize>]; 2] = [&up, &down];
-        let mut scheduled = |form: shapes::Form, real| {
+        let mut scheduled = |form: BlockForm, real| {
             let resident = if form.is_resident() { row } else { 0 };
-            let work = Work { plan, form, real, resident, levels };
-            schedule(&mut tables, &work, device.shared_bytes())
+            let input = ScheduleInput { plan, form, real, resident, levels };
+            schedule(&mut tables, &input, device.shared_bytes())
         };
         let schedules = FORMS.map(|form| scheduled(form, Precision::Single));
         let double_schedule = scheduled(FORMS[DOUBLE_FORM], Precision::Double);
         let double_schedule = double_schedule.ok_or_else(|| {
-            unsupported(String::from("a block of the GPU has too little shared memory"))
+            unsupported(String::from("a block of this GPU has too little shared memory"))
         })?;
         let children: Vec<[i32; 2]> =
             plan.steps.iter().map(|step| child(plan, &is_folded, step)).collect();
@@ -211,8 +205,7 @@ impl Family {
             block_numbers: 0,
             constant: forest.constant,
         };
-        let multiprocessors = device.multiprocessors();
-        Ok(Family {
+        Ok(FamilyKernels {
             tables,
             single,
             double,
@@ -220,23 +213,23 @@ impl Family {
             layers,
             schedules,
             double_schedule,
-            multiprocessors,
+            multiprocessors: device.multiprocessors(),
             block_rows,
         })
     }
 
-    /// The kernels for so many rows of this type, the first and that of rows done again.
-    fn variants(&self, rows: usize, score: Precision) -> (Variant, Option<Variant>) {
-        let double = Variant { score, real: Precision::Double, form: DOUBLE_FORM };
+    /// The variant for a number of rows of a type, and that of rows that are done again.
+    fn variants(&self, rows: usize, score: Precision) -> (FamilyVariant, Option<FamilyVariant>) {
+        let double = FamilyVariant { score, real: Precision::Double, form: DOUBLE_FORM };
         if score == Precision::Double || self.single.is_none() {
             return (double, None);
         }
-        let fits = |place: usize| self.schedules[place].is_some();
+        let fits = |form: usize| self.schedules[form].is_some();
         let form = choose(self.block_rows, rows, self.multiprocessors, fits);
-        (Variant { score, real: Precision::Single, form }, Some(double))
+        (FamilyVariant { score, real: Precision::Single, form }, Some(double))
     }
 
-    fn schedule(&self, variant: Variant) -> &Schedule {
+    fn schedule(&self, variant: FamilyVariant) -> &WarpSchedule {
         let single = &self.schedules[variant.form];
         single
             .as_ref()
@@ -244,100 +237,44 @@ impl Family {
             .unwrap_or(&self.double_schedule)
     }
 
-    fn weights(&self, variant: Variant) -> &Weights {
+    fn weights(&self, variant: FamilyVariant) -> &ForestWeights {
         let single = self.single.as_ref().filter(|_| variant.real == Precision::Single);
         single.unwrap_or(&self.double)
     }
 
-    fn threads(&self, variant: Variant) -> u32 {
+    fn threads(&self, variant: FamilyVariant) -> u32 {
         (self.schedule(variant).warps * LANES) as u32
     }
 
-    fn source(&self, variant: Variant) -> Source<'static> {
+    fn source(&self, variant: FamilyVariant) -> KernelSource {
         let in_registers = most_in_registers(FORMS[variant.form].groups());
-        let mut defines = vec![
-            format!("SCORE={}", variant.score.name()),
-            format!("REAL={}", variant.real.name()),
-            format!("THREADS={}", self.threads(variant)),
-            format!("BLOCKS={}", variant.blocks_held()),
-            format!("BLOCK_ROWS={}", variant.rows()),
-            format!("IN_REGISTERS_1={}", in_registers[0]),
-            format!("IN_REGISTERS_2={}", in_registers[1]),
-            // Powers of two: models with other numbers share a kernel.
-            format!("MAX_LAYERS={}", self.layers.next_power_of_two()),
-        ];
-        if variant.real == Precision::Double {
-            defines.push(String::from("DOUBLE"));
-        }
-        Source { kernel: "family", files: &FILES, defines }
+        let types = [variant.score, variant.real];
+        KernelSource::new("family", FILES, types, self.threads(variant))
+            .define("BLOCKS", variant.blocks_held())
+            .define("BLOCK_ROWS", variant.rows())
+            .define("IN_REGISTERS_1", in_registers[0])
+            .define("IN_REGISTERS_2", in_registers[1])
+            // Powers of two, so that models with other numbers share a kernel.
+            .define("MAX_LAYERS", self.layers.next_power_of_two())
+            .flag("DOUBLE", variant.real == Precision::Double)
     }
 
-    fn blocks(&self, variant: Variant, rows: usize) -> usize {
+    fn blocks(&self, variant: FamilyVariant, rows: usize) -> usize {
         rows.div_ceil(variant.rows()).min(self.multiprocessors * variant.blocks_held())
     }
 
-    /// Numbers of a block in global memory; even, for doubles lie among them.
-    fn numbers(&self, variant: Variant) -> usize {
+    /// Numbers of a block in global memory: an even number, because doubles lie among them.
+    fn numbers(&self, variant: FamilyVariant) -> usize {
         let raw = &self.raw;
         let sizes = [raw.labels, raw.chunk_count, raw.messages].map(|size| size as usize);
         let row = numbers_of_row(sizes, self.weights(variant));
-        let Schedule { warps, wide, .. } = *self.schedule(variant);
+        let WarpSchedule { warps, wide, .. } = *self.schedule(variant);
         let own = if FORMS[variant.form].is_resident() { 0 } else { row * variant.rows() };
         (own + warps * wide * LANES).next_multiple_of(LANES)
     }
 
-    fn scratch(&self, variant: Variant, rows: usize) -> usize {
+    fn variant_bytes(&self, variant: FamilyVariant, rows: usize) -> usize {
         self.blocks(variant, rows) * self.numbers(variant) * variant.real.bytes()
-    }
-
-    /// Bytes of working memory.
-    pub(crate) fn workspace(&self, rows: usize, score: Precision) -> usize {
-        let (first, again) = self.variants(rows, score);
-        let again = again.map_or(0, |variant| self.scratch(variant, rows));
-        self.scratch(first, rows).max(again)
-    }
-
-    /// Compiles the kernels for so many rows.
-    pub(crate) fn prepare(
-        &self,
-        device: &Device,
-        rows: usize,
-        score: Precision,
-    ) -> Result<Vec<Function>, Error> {
-        let (first, again) = self.variants(rows, score);
-        let all = [Some(first), again].into_iter().flatten();
-        device.functions(&all.map(|variant| self.source(variant)).collect::<Vec<_>>())
-    }
-
-    /// Whether rows may have to be done again.
-    pub(crate) fn lists(&self, rows: usize, score: Precision) -> bool {
-        self.variants(rows, score).1.is_some()
-    }
-
-    /// Puts the kernels on a stream. `again` is room for a number and the rows done again; its number must
-    /// be 0.
-    ///
-    /// # Safety
-    /// The addresses must be of live memory of the sizes that the rows need.
-    pub(crate) unsafe fn enqueue(
-        &self,
-        device: &Device,
-        rows: RawRows,
-        score: Precision,
-        again: u64,
-        scratch: u64,
-        stream: Stream,
-    ) -> Result<(), Error> {
-        let count = rows.rows as usize;
-        self.prepare(device, count, score)?;
-        let (first, second) = self.variants(count, score);
-        let list = if second.is_some() { again } else { 0 };
-        // SAFETY: by the caller's word.
-        unsafe { self.launch(device, first, RawRows { again: list, ..rows }, scratch, stream)? };
-        let Some(second) = second else { return Ok(()) };
-        let listed = RawRows { listed: again, again: 0, ..rows };
-        // SAFETY: by the caller's word; the stream orders the two launches.
-        unsafe { self.launch(device, second, listed, scratch, stream) }
     }
 
     /// # Safety
@@ -345,18 +282,17 @@ impl Family {
     unsafe fn launch(
         &self,
         device: &Device,
-        variant: Variant,
+        variant: FamilyVariant,
         rows: RawRows,
-        scratch: u64,
-        stream: Stream,
+        pass: &EnginePass,
     ) -> Result<(), Error> {
-        let function = device.function(&self.source(variant))?;
+        let kernel = device.kernel(&self.source(variant))?;
         let weights = self.weights(variant);
         let (schedule, tables) = (self.schedule(variant), &self.tables);
         let forest = RawForest {
-            units: self.tables.at(weights.units),
-            weights: self.tables.at(weights.values),
-            bias: self.tables.at(weights.bias),
+            units: tables.at(weights.units),
+            weights: tables.at(weights.values),
+            bias: tables.at(weights.bias),
             rounds: tables.at(schedule.rounds),
             starts: tables.at(schedule.starts),
             awaited: tables.at(schedule.awaited),
@@ -367,23 +303,59 @@ impl Family {
             block_numbers: self.numbers(variant) as u64,
             ..self.raw
         };
-        let shape = Shape {
+        let shape = LaunchShape {
             blocks: self.blocks(variant, rows.rows as usize),
             threads: self.threads(variant),
             shared: schedule.lines * LANES * variant.real.bytes(),
         };
-        let arguments = Arguments::default().with(&forest).with(&rows).with(&scratch);
+        let arguments = KernelArguments::default().with(&forest).with(&rows);
         // SAFETY: the arguments are those of `family`, in the layout of its structures.
-        unsafe { function.launch(shape, stream, arguments) }
+        unsafe { kernel.launch(shape, pass.stream, arguments.with(&pass.memory.scratch)) }
     }
 }
 
-impl Variant {
+impl EngineKernels for FamilyKernels {
+    fn prepare(
+        &self,
+        device: &Device,
+        rows: usize,
+        precision: Precision,
+    ) -> Result<Vec<LoadedKernel>, Error> {
+        let (first, again) = self.variants(rows, precision);
+        let all = [Some(first), again].into_iter().flatten();
+        device.kernels(&all.map(|variant| self.source(variant)).collect::<Vec<_>>())
+    }
+
+    fn scratch_bytes(&self, rows: usize, precision: Precision) -> usize {
+        let (first, again) = self.variants(rows, precision);
+        let again = again.map_or(0, |variant| self.variant_bytes(variant, rows));
+        self.variant_bytes(first, rows).max(again)
+    }
+
+    unsafe fn enqueue(&self, device: &Device, pass: &EnginePass) -> Result<(), Error> {
+        let EnginePass { rows, precision, memory: PassMemory { again, .. }, stream } = *pass;
+        let count = rows.rows as usize;
+        self.prepare(device, count, precision)?;
+        let (first, second) = self.variants(count, precision);
+        let Some(second) = second else {
+            // SAFETY: as the caller promises.
+            return unsafe { self.launch(device, first, rows, pass) };
+        };
+        // SAFETY: as the caller promises; the stream orders the launches.
+        unsafe {
+            clear_count(again, stream)?;
+            self.launch(device, first, RawRows { again, ..rows }, pass)?;
+            self.launch(device, second, rows.only(again), pass)
+        }
+    }
+}
+
+impl FamilyVariant {
     fn blocks_held(self) -> usize {
         FORMS[self.form].blocks_held(self.real)
     }
 
-    /// Rows of a block.
+    /// Rows per block.
     fn rows(self) -> usize {
         FORMS[self.form].rows
     }

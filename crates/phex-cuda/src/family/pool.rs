@@ -1,28 +1,28 @@
-//! Shared memory of the rounds that have one label alone: which lines each has, and whom it waits for.
+//! The shared memory of rounds that have one label alone: which lines each gets, and which rounds it waits for.
 //!
-//! A round takes the lines that are free first, side by side, and waits for all that had one of them before. Cost: O(lines)
-//! a round.
+//! A round gets the neighbouring lines that are free first, and waits for all rounds that had one of them before. Cost:
+//! O(lines) per round.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Lines of a block's memory: when each is free, and which round had it last.
-pub(super) struct Pool {
+/// The lines of a block's memory: when each is free, and which round had it last.
+pub(super) struct LinePool {
     first: usize,
     free: Vec<usize>,
     last: Vec<Option<usize>>,
 }
 
-impl Pool {
-    /// All lines of a range, which nobody had yet.
-    pub(super) fn new(lines: Range<usize>) -> Pool {
-        Pool { first: lines.start, free: vec![0; lines.len()], last: vec![None; lines.len()] }
+impl LinePool {
+    /// A range of lines that no round has had.
+    pub(super) fn new(lines: Range<usize>) -> LinePool {
+        LinePool { first: lines.start, free: vec![0; lines.len()], last: vec![None; lines.len()] }
     }
 
-    /// So many lines side by side that are free first, of those the first, and when; `None` if there are not so many. All that
-    /// are free by `ready` are as good.
+    /// The first of those neighbouring lines that are free earliest, and when; lines that are free by `ready` are equally
+    /// good. `None` if there are not so many lines.
     pub(super) fn find(&self, lines: usize, ready: usize) -> Option<(Range<usize>, usize)> {
-        // Lines of the window that may be its latest, latest first.
+        // The lines of the window that may be the last to become free, last first.
         let mut latest = VecDeque::new();
         let mut best = None;
         for (at, &free) in self.free.iter().enumerate() {
@@ -42,7 +42,7 @@ impl Pool {
         best
     }
 
-    /// Gives lines to a round, up to a time; returns the rounds that had some of them.
+    /// Gives lines to a round until some time. Returns the rounds that had some of them.
     pub(super) fn take(&mut self, lines: Range<usize>, round: usize, until: usize) -> Vec<usize> {
         let lines = lines.start - self.first..lines.end - self.first;
         let mut before: Vec<usize> = self.last[lines.clone()].iter().copied().flatten().collect();
@@ -59,13 +59,13 @@ mod tests {
 
     #[test]
     fn lines_that_are_free_first_are_found() {
-        let mut pool = Pool::new(10..20);
+        let mut pool = LinePool::new(10..20);
         assert_eq!(pool.find(11, 0), None);
         assert_eq!(pool.find(4, 7), Some((10..14, 7)));
         assert!(pool.take(10..14, 0, 50).is_empty());
         assert_eq!(pool.find(6, 0), Some((14..20, 0)));
         assert!(pool.take(14..17, 1, 30).is_empty());
-        // Three are free still, four after the second round, eight after the first.
+        // Three are still free, four after the second round, eight after the first.
         assert_eq!(pool.find(3, 0), Some((17..20, 0)));
         assert_eq!(pool.find(4, 0), Some((14..18, 30)));
         assert_eq!(pool.find(4, 60), Some((10..14, 60)));

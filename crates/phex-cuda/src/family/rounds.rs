@@ -1,33 +1,35 @@
-//! Which warp of a block does which labels in which order, and how much shared memory each has.
+//! Which warp of a block does which labels in which order, and with which shared memory.
 //!
-//! A round is what a warp does at a time: one label, or where a block has few rows several of a level, next to each other in
-//! size so that they take the same steps. A large family has a round alone, its counts across the lanes, and so has a label that
-//! needs more than a warp's least part of the memory. Rounds wait for those that they need, by how far each warp has come, and not
-//! for whole levels: a list schedule, the longest way to the end first, each to the warp that is done with it first. The memory
-//! of rounds alone is shared out the same way: a round waits for those that had its lines before.
+//! A round is what a warp does at a time: one label, or, where a block has few rows, several labels of one level that are
+//! close in size, so that they take the same steps. A large family has a round alone, with its counts spread over the lanes;
+//! so has a label that needs more memory than the smallest part of any warp. Rounds do not wait for whole levels: a round
+//! waits until each warp has done the rounds that it needs. This is a list schedule: the round with the longest way to the
+//! end goes first, to the warp that finishes it first. The memory of rounds alone is divided in the same way: a round waits
+//! for those that had its lines before.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use phex::infer::compiled::{Plan, Unit};
 
-use super::pool::Pool;
+use super::pool::LinePool;
 use super::units::{is_large, needs, needs_of_large};
 
-/// The parents of a plan and which are done in registers.
-pub(super) struct Parents<'a> {
+/// The labels with children of a plan: what they cost and how much memory they need.
+pub(super) struct ParentCosts<'a> {
     pub(super) plan: &'a Plan,
+    /// Which of them are done in registers.
     pub(super) simple: &'a [bool],
     /// Labels that a warp has at a time.
     pub(super) groups: usize,
 }
 
-impl Parents<'_> {
+impl ParentCosts<'_> {
     fn units(&self, place: usize) -> &[Unit] {
         &self.plan.units[self.plan.nodes[self.plan.parents[place]].units.clone()]
     }
 
-    /// About how many cycles a unit takes, way up or down, as was measured.
+    /// About how many cycles a unit takes on the way up (0) or down (1). The numbers were measured.
     fn cost(&self, unit: &Unit, way: usize) -> usize {
         let (size, layers) = (unit.steps.len(), unit.most_layers);
         let is_large = self.groups > 1 && is_large(self.plan, unit);
@@ -35,7 +37,7 @@ impl Parents<'_> {
             true => [[2000, 220], [2500, 600]][way],
             false => [[600, 100 + 8 * size], [800, 250 + 20 * size]][way],
         };
-        // Lanes of a large family share what is read for all layers.
+        // The lanes of a large family share what is read for all layers.
         let times = if is_large { 1 + layers } else { 2 * layers };
         fixed + step * size * times / 2
     }
@@ -47,7 +49,7 @@ impl Parents<'_> {
         }
     }
 
-    /// The children of the largest family whose counts go across lanes.
+    /// The number of children of the largest family whose counts are spread over lanes.
     pub(super) fn most_counts(&self) -> usize {
         let large = self.plan.units.iter().filter(|unit| is_large(self.plan, unit));
         large.map(|unit| unit.steps.len()).max().unwrap_or(0)
@@ -57,20 +59,20 @@ impl Parents<'_> {
         self.units(place).iter().any(|unit| is_large(self.plan, unit))
     }
 
-    /// Whether a parent has a round alone, where a warp has at least so many lines.
+    /// Whether a parent has a round alone, if each warp has at least `least` lines.
     fn is_alone(&self, place: usize, least: usize) -> bool {
         let alone = self.has_large(place) || self.needs(place) > least || !self.share_rounds();
         self.groups > 1 && !self.simple[place] && alone
     }
 
-    /// Whether labels that are not done in registers share rounds: if so many are neither that nor large that it pays to
-    /// keep memory for them.
+    /// Whether labels that are not done in registers share rounds: if there are enough of them that are not large, so that
+    /// it pays to keep memory for them.
     pub(super) fn share_rounds(&self) -> bool {
         let general = |&place: &usize| !self.simple[place] && !self.has_large(place);
         10 * (0..self.simple.len()).filter(general).count() > self.simple.len()
     }
 
-    /// Lines that a round alone takes: the way up of a large family needs none.
+    /// Lines that a round alone takes. The way up of a large family needs none.
     fn lines(&self, place: usize, way: usize) -> usize {
         let units = self.units(place).iter();
         let kept = units.filter(|unit| way == 1 || !is_large(self.plan, unit));
@@ -82,7 +84,7 @@ impl Parents<'_> {
         steps.map(|step| step.node)
     }
 
-    /// Numbers a lane of a warp's memory.
+    /// Numbers per lane of a warp's memory.
     fn needs(&self, place: usize) -> usize {
         if self.simple[place] {
             return 0;
@@ -94,7 +96,7 @@ impl Parents<'_> {
         (0..self.simple.len()).map(|place| self.needs(place)).max().unwrap_or(0)
     }
 
-    /// Lines that the largest label wants alone.
+    /// Lines that the largest label needs alone.
     pub(super) fn most_lines(&self) -> usize {
         let alone = (0..self.simple.len()).filter(|&place| !self.simple[place]);
         alone.map(|place| self.lines(place, 1)).max().unwrap_or(0)
@@ -104,56 +106,55 @@ impl Parents<'_> {
 /// Far more than any family costs.
 const NEVER: usize = 1 << 24;
 
-/// In a round's entries, as the kernel has them: no parent; the round has one parent alone.
+/// In an entry of a round, as in `model.cu`: there is no parent; the round has one parent alone.
 const NONE: usize = (1 << 28) - 1;
 const ALONE: usize = 1 << 28;
 
-/// How many times longer a unit takes for where its cells lie, where a warp has one label at a time and so many lines of at
-/// most so many.
+/// How many times longer a unit takes because of where its cells lie: for a warp with `lines` lines, if no warp has more than
+/// `most`, and warps have one label at a time.
 fn slowness(needs: usize, lines: usize, most: usize) -> usize {
     match needs {
         _ if needs <= lines => 1,
-        // Eight lanes at a time take four rounds; memory beyond shared memory is far slower. Only what fits no warp's part
-        // has memory elsewhere.
+        // Eight lanes at a time take four turns. Global memory is far slower; only what fits no warp's part is there.
         _ if needs <= 4 * lines => 4,
         _ if needs > 4 * most => 40,
         _ => NEVER,
     }
 }
 
-/// As many warps as a block may have.
+/// The most warps that a block may have.
 pub(super) const MOST_WARPS: usize = 16;
 
 /// The rounds of all warps, `groups` entries each.
-pub(super) struct Rounds {
-    /// Where the rounds of each warp start on the way up, on the way down, and those of the next warp.
+pub(super) struct WarpRounds {
+    /// Two entries per warp: where its rounds on the way up and on the way down start. Then where the last ends.
     pub(super) starts: Vec<i32>,
-    /// The parent, with flags, and its first child; or if it is alone, where its cells are, if in shared memory.
+    /// The parent with flags, and its first child; if it is alone, the line where its cells start, or −1.
     pub(super) entries: Vec<[i32; 2]>,
-    /// For each round how many rounds each warp must have done.
+    /// For each round, how many rounds each warp must have done.
     pub(super) awaited: Vec<u16>,
-    /// Where the lines of the pool end that some round has.
+    /// Where the lines of the pool that some round has end.
     pub(super) end: usize,
 }
 
 /// What a warp does at a time.
-struct Round {
+struct WarpRound {
     places: Vec<usize>,
     way: usize,
     is_alone: bool,
-    /// Rounds that must have been done.
+    /// Rounds that must have been done before.
     after: Vec<usize>,
 }
 
-/// Shares the labels out into rounds, those before others first.
-fn rounds(parents: &Parents<'_>, levels: [&[Vec<usize>]; 2], least: usize) -> Vec<Round> {
+/// Groups the labels into rounds, in an order in which none comes before a round that it needs.
+fn rounds(parents: &ParentCosts<'_>, levels: [&[Vec<usize>]; 2], least: usize) -> Vec<WarpRound> {
     let count = parents.simple.len();
     let place_of: HashMap<usize, usize> =
         parents.plan.parents.iter().enumerate().map(|(place, &node)| (node, place)).collect();
     let inner = |place: usize| parents.children(place).filter_map(|node| place_of.get(&node));
     let mut above = vec![None; count];
     (0..count).for_each(|place| inner(place).for_each(|&child| above[child] = Some(place)));
-    let (mut all, mut round_of) = (Vec::<Round>::new(), [vec![0; count], vec![0; count]]);
+    let (mut all, mut round_of) = (Vec::<WarpRound>::new(), [vec![0; count], vec![0; count]]);
     for (way, levels) in levels.into_iter().enumerate() {
         for level in levels {
             let size = |&place: &usize| parents.units(place).iter().map(|unit| unit.steps.len());
@@ -179,24 +180,24 @@ fn rounds(parents: &Parents<'_>, levels: [&[Vec<usize>]; 2], least: usize) -> Ve
                 after.sort_unstable();
                 after.dedup();
                 some.iter().for_each(|&place| round_of[way][place] = all.len());
-                all.push(Round { places: some.to_vec(), way, is_alone, after });
+                all.push(WarpRound { places: some.to_vec(), way, is_alone, after });
             }
         }
     }
     all
 }
 
-/// Shares the rounds out to warps with so many lines each, and the lines of the pool to rounds alone.
+/// Distributes the rounds to warps, which have `lines` lines each, and the lines of the pool to rounds alone.
 pub(super) fn share_out(
-    parents: &Parents<'_>,
+    parents: &ParentCosts<'_>,
     levels: [&[Vec<usize>]; 2],
     lines: &[usize],
     pool: Range<usize>,
-) -> Rounds {
+) -> WarpRounds {
     let (groups, warps) = (parents.groups, lines.len());
     let most = lines.iter().copied().max().unwrap_or(0);
     let rounds = rounds(parents, levels, lines.iter().copied().min().unwrap_or(0));
-    let cost = |round: &Round, lines: usize| {
+    let cost = |round: &WarpRound, lines: usize| {
         let of_place = |&place: &usize| -> usize {
             let of_unit = |unit: &Unit| {
                 let is_free = parents.simple[place] || groups > 1;
@@ -207,7 +208,7 @@ pub(super) fn share_out(
         };
         round.places.iter().map(of_place).max().unwrap_or(0)
     };
-    // The longest way to the end.
+    // The longest way from each round to the end.
     let mut left = vec![0; rounds.len()];
     for (at, round) in rounds.iter().enumerate().rev() {
         left[at] += cost(round, most);
@@ -221,8 +222,8 @@ pub(super) fn share_out(
     let mut streams: Vec<[Vec<usize>; 2]> = vec![Default::default(); warps];
     // Which warp has each round, and how many that warp has then done.
     let mut places = vec![(0, 0); rounds.len()];
-    // Of each round the lines of its cells, and who had them before.
-    let (mut pool, mut end) = (Pool::new(pool), 0);
+    // For each round, where its cells start, and the rounds that had their lines before.
+    let (mut pool, mut end) = (LinePool::new(pool), 0);
     let mut cells: Vec<(Option<usize>, Vec<usize>)> = vec![Default::default(); rounds.len()];
     for at in order {
         let round = &rounds[at];
@@ -240,11 +241,11 @@ pub(super) fn share_out(
         streams[warp][round.way].push(at);
         places[at] = (warp, streams[warp].iter().map(Vec::len).sum());
     }
-    let mut found = Rounds { starts: vec![0], entries: Vec::new(), awaited: Vec::new(), end };
+    let mut found = WarpRounds { starts: vec![0], entries: Vec::new(), awaited: Vec::new(), end };
     for stream in streams.iter().flatten() {
         for &at in stream {
-            let Round { places: some, is_alone, after, .. } = &rounds[at];
-            // All lanes are told of the one that has the round alone.
+            let WarpRound { places: some, is_alone, after, .. } = &rounds[at];
+            // If one label has the round alone, all lanes get its entry.
             let entry = |group: usize| match some.get(if *is_alone { 0 } else { group }) {
                 Some(&place) if *is_alone => {
                     let from = cells[at].0.map_or(-1, |line| line as i32);
@@ -296,7 +297,7 @@ pub(super) fn levels(plan: &Plan) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tables::in_registers;
+    use super::super::records::in_registers;
     use super::super::tests::forest;
     use super::*;
     use crate::rows::Precision;
@@ -309,16 +310,16 @@ mod tests {
         check(forest.plan);
     }
 
-    /// Runs the rounds as warps would, in turns, and checks that each label comes once each way, after those it needs.
+    /// Runs the rounds as warps would, by turns, and checks that each label comes once each way, after those that it needs.
     #[test]
     fn rounds_wait_for_what_they_need_and_none_forever() {
         with_plan(|plan| {
             let (up, down) = levels(plan);
             for groups in [1, 4, 16] {
                 let simple = in_registers(plan, Precision::Single, groups);
-                let parents = Parents { plan, simple: &simple, groups };
+                let parents = ParentCosts { plan, simple: &simple, groups };
                 let pool = if groups == 1 { 0..0 } else { 7..7 + 1200 / groups };
-                let Rounds { starts, entries, awaited, .. } =
+                let WarpRounds { starts, entries, awaited, .. } =
                     share_out(&parents, [&up, &down], &[500, 50, 50, 50], pool);
                 assert_eq!(starts.len(), 2 * 4 + 1);
                 assert_eq!(*starts.last().unwrap() as usize * groups, entries.len());
@@ -327,7 +328,7 @@ mod tests {
                 let mut ways = vec![Vec::new(); plan.nodes.len()];
                 let total = *starts.last().unwrap() as usize;
                 for _ in 0..total {
-                    // The last warp that can goes on.
+                    // The last warp that can go on does.
                     let (warp, at) = (0..4)
                         .rev()
                         .map(|warp| (warp, starts[2 * warp] as usize + progress[warp] as usize))
@@ -367,13 +368,13 @@ mod tests {
     fn families_fit_where_their_round_puts_them_and_none_has_the_lines_of_another() {
         with_plan(|plan| {
             let simple = in_registers(plan, Precision::Single, 8);
-            let parents = Parents { plan, simple: &simple, groups: 8 };
+            let parents = ParentCosts { plan, simple: &simple, groups: 8 };
             let (up, down) = levels(plan);
             let pool = 10..10 + parents.most_lines() + 15;
             let rounds = share_out(&parents, [&up, &down], &[6; 4], pool.clone());
-            let Rounds { starts, entries, awaited, end } = &rounds;
+            let WarpRounds { starts, entries, awaited, end } = &rounds;
             assert!(*end <= pool.end);
-            // By warp and place: the lines, and what is known to be done of each warp when it begins.
+            // By warp and place: the lines, and how many rounds of each warp are known to be done when it starts.
             let mut placed: Vec<(usize, usize, Range<usize>, Vec<usize>)> = Vec::new();
             let mut known: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
             let mut progress = [0; 4];

@@ -1,30 +1,30 @@
-//! The schedules of a model: how a block's shared memory is shared out, and what its warps do in it.
+//! The schedule of a block: how its warps divide shared memory, and which labels each warp does.
 
 use phex::infer::compiled::Plan;
 
-use super::rounds::{Parents, Rounds, share_out};
-use super::shapes::Form as BlockForm;
-use super::tables::in_registers;
+use super::records::in_registers;
+use super::rounds::{ParentCosts, WarpRounds, share_out};
+use super::shapes::BlockForm;
 use super::{LANES, TILE};
-use crate::buffer::{Offset, Tables};
+use crate::memory::{TableBuilder, TableOffset};
 use crate::rows::Precision;
 
-/// The schedule of a form of blocks in one type of arithmetic.
+/// The schedule of the warps of a block, for one form of blocks and one type of arithmetic.
 #[derive(Debug)]
-pub(super) struct Schedule {
-    pub(super) regions: Offset,
-    pub(super) rounds: Offset,
-    pub(super) starts: Offset,
-    pub(super) awaited: Offset,
+pub(super) struct WarpSchedule {
+    pub(super) regions: TableOffset,
+    pub(super) rounds: TableOffset,
+    pub(super) starts: TableOffset,
+    pub(super) awaited: TableOffset,
     pub(super) warps: usize,
-    /// Lines of shared memory a block.
+    /// Lines of shared memory per block.
     pub(super) lines: usize,
-    /// Numbers of a warp that do not fit: of each lane.
+    /// Numbers per lane that a warp needs in global memory, because they do not fit.
     pub(super) wide: usize,
 }
 
 /// What a schedule is made for.
-pub(super) struct Work<'a> {
+pub(super) struct ScheduleInput<'a> {
     pub(super) plan: &'a Plan,
     pub(super) form: BlockForm,
     pub(super) real: Precision,
@@ -34,17 +34,17 @@ pub(super) struct Work<'a> {
     pub(super) levels: [&'a [Vec<usize>]; 2],
 }
 
-/// Shares out the shared memory of a block and the parents of each level; none if the block's numbers do not fit.
+/// Divides the shared memory of a block, and the parents of each level. `None` if the block's numbers do not fit.
 pub(super) fn schedule(
-    tables: &mut Tables,
-    work: &Work<'_>,
+    tables: &mut TableBuilder,
+    input: &ScheduleInput<'_>,
     shared_bytes: usize,
-) -> Option<Schedule> {
-    let (form, real) = (work.form, work.real);
+) -> Option<WarpSchedule> {
+    let (form, real) = (input.form, input.real);
     let all = (shared_bytes / form.blocks_held(real) - 2048) / (LANES * real.bytes());
-    let own = (work.resident * form.rows).div_ceil(LANES);
-    let simple = in_registers(work.plan, real, form.groups());
-    let parents = Parents { plan: work.plan, simple: &simple, groups: form.groups() };
+    let own = (input.resident * form.rows).div_ceil(LANES);
+    let simple = in_registers(input.plan, real, form.groups());
+    let parents = ParentCosts { plan: input.plan, simple: &simple, groups: form.groups() };
     let rest = all.checked_sub(own)?;
     let (lines, pool) = if form.groups() > 1 {
         // A lane of a large family has at most eight counts.
@@ -53,7 +53,7 @@ pub(super) fn schedule(
         }
         let tile = tile(form, real);
         let lines = vec![tile; form.warps];
-        // Tiles are turned before and after the rounds. Labels that share rounds have their cells there too, if there are such.
+        // Tiles are transposed before and after the rounds. Labels that share rounds have their cells in the same place.
         let taken = form.warps * if parents.share_rounds() { tile } else { 0 };
         if form.warps * tile > rest || parents.most_lines() > rest - taken {
             return None;
@@ -71,23 +71,24 @@ pub(super) fn schedule(
             [(next - lines) as i32, lines as i32]
         })
         .collect();
-    // What fits no warp's part, eight lanes at a time, has memory elsewhere. Rounds alone fit the pool.
+    // What does not fit any warp's part, even eight lanes at a time, has global memory. Rounds alone fit the pool.
     let is_wide = form.groups() == 1 && parents.widest() > 4 * big;
     let wide = if is_wide { parents.widest() } else { 0 };
-    let Rounds { starts, entries, awaited, end } = share_out(&parents, work.levels, &lines, pool);
+    let WarpRounds { starts, entries, awaited, end } =
+        share_out(&parents, input.levels, &lines, pool);
     let (starts, rounds) = (tables.add(&starts), tables.add(&entries));
     let (regions, awaited) = (tables.add(&regions), tables.add(&awaited));
     let (warps, lines) = (lines.len(), next.max(end));
-    Some(Schedule { regions, rounds, starts, awaited, warps, lines, wide })
+    Some(WarpSchedule { regions, rounds, starts, awaited, warps, lines, wide })
 }
 
-/// Lines that a tile of scores and evidence takes, which warps turn at the same time.
+/// Lines that a tile of scores and evidence takes while a warp transposes it.
 fn tile(form: BlockForm, real: Precision) -> usize {
     TILE * (form.rows + 1) / LANES + (TILE * form.rows).div_ceil(LANES * real.bytes())
 }
 
-/// Lines of shared memory of each warp, of so many of the block. None has fewer than a tile takes; where they would not
-/// fit, there are fewer warps.
+/// The lines of shared memory of each warp, from all lines of the block. Each has at least as many as a tile takes; if that
+/// does not fit, there are fewer warps.
 fn regions(form: BlockForm, real: Precision, all: usize, widest: usize) -> Option<Vec<usize>> {
     let tile = tile(form, real);
     let warps = form.warps.min(all / tile);
@@ -120,7 +121,7 @@ mod tests {
     fn every_warp_has_room_for_a_tile() {
         for form in FORMS {
             for real in [Precision::Single, Precision::Double] {
-                // From 48 KB, the least that a GPU has, to more than any.
+                // From 48 KB, the least of any GPU, to more than any has.
                 for shared in [49_152, 65_536, 101_376, 166_912, 232_448, 1 << 20] {
                     for widest in [1, 60, 500, 100_000] {
                         let all = (shared / form.blocks_held(real) - 2048) / (LANES * real.bytes());

@@ -1,27 +1,27 @@
 //! How many rows and warps a block has, for many rows and for few, and whether their numbers lie in shared memory.
 //!
-//! Shared memory answers ten times sooner than the second-level cache, so blocks have as many rows as fit there, down to 2;
-//! the fewer the rows, the more labels of a level a warp has at a time. The rows of a model that is too large lie in global
-//! memory, 32 a block, and so do many rows where fewer than 8 would fit. Where rows are few, blocks have fewer, so that all
+//! Shared memory is ten times faster than the second-level cache, so a block has as many rows as fit there, at least 2. The
+//! fewer the rows, the more labels of a level a warp has at a time. The rows of a model that is too large lie in global
+//! memory, 32 per block; so do many rows if fewer than 8 would fit. With few rows, blocks have fewer of them, so that all
 //! multiprocessors have work.
 
 use super::LANES;
 use crate::rows::Precision;
 
-/// How `family` spreads rows over blocks.
+/// How `family` distributes rows over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum BlockRows {
-    /// By the number of rows and the size of the model.
+    /// According to the number of rows and the size of the model.
     #[default]
     Auto,
     /// Blocks of 32 rows in global memory.
     Global,
-    /// So many rows a block, in shared memory: 2, 4 or 8; other numbers are rounded up. Fewer if they do not fit.
+    /// This many rows per block, in shared memory: 2, 4 or 8; other numbers are rounded up. Fewer if they do not fit.
     Fixed(usize),
 }
 
 impl BlockRows {
-    /// What the environment asks for: `PHEX_CUDA_BLOCK_ROWS` is `global` or a number. Otherwise `Auto`.
+    /// The setting of `PHEX_CUDA_BLOCK_ROWS`, which is `global` or a number. Otherwise `Auto`.
     pub fn from_environment() -> BlockRows {
         let text = std::env::var("PHEX_CUDA_BLOCK_ROWS").unwrap_or_default();
         match (text.as_str(), text.parse()) {
@@ -34,24 +34,24 @@ impl BlockRows {
 
 /// The form of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Form {
-    /// Rows of a block.
+pub(super) struct BlockForm {
+    /// Rows per block.
     pub(super) rows: usize,
     pub(super) warps: usize,
-    /// Blocks that a multiprocessor is to hold, in single precision.
+    /// Blocks per multiprocessor, in single precision.
     held: usize,
-    /// The warps that get more of the shared memory, for larger families: their parts of it in thousandths. Blocks of fewer
-    /// than 32 rows go by the families that there are instead.
+    /// The shares of shared memory, in thousandths, of the warps that get more than the others, for larger families. In
+    /// blocks of fewer than 32 rows the families decide instead.
     pub(super) large: &'static [usize],
 }
 
-impl Form {
-    /// Whether the numbers of its rows lie in shared memory: those of 32 would not fit, or only of small models.
+impl BlockForm {
+    /// Whether the numbers of its rows lie in shared memory. Those of 32 rows would fit only for small models.
     pub(super) fn is_resident(self) -> bool {
         self.rows < LANES
     }
 
-    /// Blocks of a multiprocessor: in doubles half as many fit, for a line of shared memory is twice as long.
+    /// Blocks per multiprocessor. In doubles half as many fit, because a line of shared memory is twice as long.
     pub(super) fn blocks_held(self, real: Precision) -> usize {
         if real == Precision::Double { self.held.div_ceil(2) } else { self.held }
     }
@@ -62,15 +62,15 @@ impl Form {
     }
 }
 
-const fn resident(rows: usize, warps: usize, held: usize) -> Form {
-    Form { rows, warps, held, large: &[] }
+const fn resident(rows: usize, warps: usize, held: usize) -> BlockForm {
+    BlockForm { rows, warps, held, large: &[] }
 }
 
-/// In global memory, for many rows and for few; then in shared memory, small models first, of which a multiprocessor holds
-/// several blocks.
-pub(super) const FORMS: [Form; 6] = [
-    Form { rows: LANES, warps: 8, held: 2, large: &[370, 157, 157] },
-    Form { rows: LANES, warps: 16, held: 1, large: &[183, 183, 78, 78, 78] },
+/// In global memory, for many rows and for few. Then in shared memory, beginning with that of small models, of which a
+/// multiprocessor holds several blocks.
+pub(super) const FORMS: [BlockForm; 6] = [
+    BlockForm { rows: LANES, warps: 8, held: 2, large: &[370, 157, 157] },
+    BlockForm { rows: LANES, warps: 16, held: 1, large: &[183, 183, 78, 78, 78] },
     resident(8, 4, 4),
     resident(8, 16, 1),
     resident(4, 16, 1),
@@ -80,7 +80,7 @@ pub(super) const FORMS: [Form; 6] = [
 /// The most rows of a block in shared memory.
 const MOST: usize = 8;
 
-/// The place in [`FORMS`] for so many rows, of those that the model fits.
+/// The index in [`FORMS`] of the form for a number of rows, among those that fit the model.
 pub(super) fn choose(
     setting: BlockRows,
     rows: usize,
@@ -98,7 +98,7 @@ pub(super) fn choose(
         form.is_resident() && form.rows <= wanted && (form.held == 1 || is_many) && fits(place)
     };
     let chosen = (0..FORMS.len()).find(is_chosen);
-    // Many rows are done faster in global memory than few of them at a time in shared memory.
+    // Many rows are faster in global memory than in shared memory a few at a time.
     let is_slow =
         |&place: &usize| setting == BlockRows::Auto && is_many && FORMS[place].rows < MOST;
     chosen.filter(|place| !is_slow(place)).unwrap_or(usize::from(!is_many))

@@ -1,54 +1,26 @@
-//! The records of a plan as the kernels read them.
+//! The tables of a forest that depend on the type of arithmetic, and the places of its labels.
 
-use phex::infer::compiled::{Kind, Plan};
+use phex::infer::compiled::{Plan, Unit};
 
-use super::fold::Folded;
-use super::units::{Form, cells, form, is_large, needs};
-use crate::buffer::{Offset, Plain, Tables};
+use super::fold::FoldedPlan;
+use super::records::{UnitRecord, first_message, in_registers, value_place};
+use super::units::{cells, form, is_large, needs};
+use crate::memory::{Plain, TableBuilder, TableOffset};
 use crate::rows::Precision;
-
-pub(super) type Parent = [i32; 16];
-pub(super) type Unit = [i32; 24];
-pub(super) type Step = [i32; 16];
-pub(super) type Chunk = [i32; 3];
-
-// SAFETY: arrays of integers.
-unsafe impl Plain for Parent {}
-// SAFETY: arrays of integers.
-unsafe impl Plain for Unit {}
-// SAFETY: arrays of integers.
-unsafe impl Plain for Chunk {}
 
 /// The tables of one type of arithmetic.
 #[derive(Debug)]
-pub(super) struct Weights {
-    pub(super) values: Offset,
-    pub(super) bias: Offset,
-    pub(super) units: Offset,
-    /// How many totals and scales of products are kept.
+pub(super) struct ForestWeights {
+    pub(super) values: TableOffset,
+    pub(super) bias: TableOffset,
+    pub(super) units: TableOffset,
+    /// How many totals and how many scales of products are kept.
     pub(super) totals: usize,
     pub(super) scales: usize,
 }
 
-/// The most children of a label that is done in registers, with one layer and with two, where a warp has so many labels at
-/// a time.
-pub(super) fn most_in_registers(groups: usize) -> [usize; 2] {
-    if groups > 1 { NARROW } else { SIMPLE }
-}
-
-/// Which parents are done in registers, where a warp has so many labels at a time: none in doubles, for whose cells there
-/// are too few.
-pub(super) fn in_registers(plan: &Plan, real: Precision, groups: usize) -> Vec<bool> {
-    let is_simple = |&at: &usize| {
-        let node = &plan.nodes[at];
-        let size = plan.units[node.units.start].steps.len();
-        simple(plan, node) > 0 && size <= most_in_registers(groups)[usize::from(node.layers > 1)]
-    };
-    plan.parents.iter().map(|at| real == Precision::Single && is_simple(at)).collect()
-}
-
-/// Where totals and scales of products lie: only labels that are not always done in registers have some.
-struct Kept {
+/// Where totals and scales of products lie. Labels that are always done in registers have none.
+struct KeptTotals {
     /// By place in the plan.
     totals: Vec<usize>,
     total_count: usize,
@@ -57,7 +29,7 @@ struct Kept {
     scale_count: usize,
 }
 
-fn kept(plan: &Plan, real: Precision) -> Kept {
+fn kept_totals(plan: &Plan, real: Precision) -> KeptTotals {
     let (mut used, mut scales, mut scale_count) =
         (vec![false; plan.totals], vec![0; plan.units.len()], 0);
     for (&at, simple) in plan.parents.iter().zip(in_registers(plan, real, 2)) {
@@ -79,19 +51,18 @@ fn kept(plan: &Plan, real: Precision) -> Kept {
         total_count - usize::from(*used)
     };
     let totals = used.iter().map(place).collect();
-    Kept { totals, total_count, scales, scale_count }
+    KeptTotals { totals, total_count, scales, scale_count }
 }
 
-/// The constants in one type of arithmetic; none when edges are so strong, and not hard, that it does not hold
-/// their weights.
+/// The constants in one type of arithmetic. `None` if the type does not hold the weight of an edge that is not hard.
 pub(super) fn weights<T: Plain>(
-    tables: &mut Tables,
+    tables: &mut TableBuilder,
     (plan, bias): (&Plan, &[f64]),
     real: Precision,
     round: impl Fn(f64) -> T,
-) -> Option<Weights> {
+) -> Option<ForestWeights> {
     let limit = if real == Precision::Double { 600.0 } else { 80.0 };
-    let kept = kept(plan, real);
+    let kept = kept_totals(plan, real);
     let too_small = |weight: f64| weight.is_finite() && weight < -limit;
     if plan.steps.iter().any(|step| too_small(plan.log_weights[step.fall])) {
         return None;
@@ -103,39 +74,34 @@ pub(super) fn weights<T: Plain>(
         let found = plan.log_weights[from..=from + width].iter().position(|&log| too_small(log));
         found.map_or(i32::MAX, |at| at as i32)
     };
-    let unit = |(index, unit): (usize, &phex::infer::compiled::Unit)| -> Unit {
+    let record = |(index, unit): (usize, &Unit)| -> UnitRecord {
         let int = |value: usize| value as i32;
-        // The m-th child to turn on pays q^(m − 1).
-        let turned = first(unit.turns, unit.width).saturating_add(1);
-        [
-            int(unit.steps.start),
-            int(unit.steps.end),
-            i32::from(unit.shared),
-            int(unit.width),
-            int(unit.most_layers),
-            int(unit.layers),
-            int(kept.totals[unit.total]),
-            int(kept.totals[unit.product]),
-            int(unit.product_layers),
-            int(unit.moves.start),
-            int(unit.moves.end),
-            int(unit.turns),
-            int(unit.falls),
-            turned,
-            first(unit.falls, unit.width),
-            int(cells(plan, unit)),
-            int(needs(plan, unit)),
-            form(plan, unit) as i32,
-            int(plan.nodes[plan.steps[unit.steps.start].node].message),
-            int(kept.scales[index]),
-            i32::from(is_large(plan, unit)),
-            0,
-            0,
-            0,
-        ]
+        UnitRecord {
+            steps: [int(unit.steps.start), int(unit.steps.end)],
+            shared: i32::from(unit.shared),
+            width: int(unit.width),
+            most_layers: int(unit.most_layers),
+            layers: int(unit.layers),
+            total: int(kept.totals[unit.total]),
+            product: int(kept.totals[unit.product]),
+            product_layers: int(unit.product_layers),
+            moves: [int(unit.moves.start), int(unit.moves.end)],
+            turns: int(unit.turns),
+            falls: int(unit.falls),
+            // The m-th child to turn on pays q^(m − 1).
+            clamped_turn: first(unit.turns, unit.width).saturating_add(1),
+            clamped_fall: first(unit.falls, unit.width),
+            cells: int(cells(plan, unit)),
+            needs: int(needs(plan, unit)),
+            form: form(plan, unit) as i32,
+            first_message: int(first_message(plan, unit)),
+            scales: int(kept.scales[index]),
+            large: i32::from(is_large(plan, unit)),
+            unused: [0; 3],
+        }
     };
-    let units: Vec<Unit> = plan.units.iter().enumerate().map(unit).collect();
-    Some(Weights {
+    let units: Vec<UnitRecord> = plan.units.iter().enumerate().map(record).collect();
+    Some(ForestWeights {
         values: tables.add(&values),
         bias: tables.add(&bias),
         units: tables.add(&units),
@@ -144,84 +110,29 @@ pub(super) fn weights<T: Plain>(
     })
 }
 
-pub(super) fn parent(plan: &Plan, at: usize) -> Parent {
-    let node = &plan.nodes[at];
-    let int = |value: usize| value as i32;
-    let unit = &plan.units[node.units.start];
-    let first = plan.nodes[plan.steps[unit.steps.start].node].message;
-    [
-        node.label.map_or(-1, int),
-        int(node.message),
-        int(node.weight),
-        int(node.layers),
-        int(node.units.start),
-        int(node.units.end),
-        int(node.own.start),
-        int(node.own.end),
-        i32::from(node.same_layers),
-        0,
-        simple(plan, node),
-        int(unit.steps.len()),
-        int(unit.steps.start),
-        int(first),
-        int(unit.turns),
-        int(unit.falls),
-    ]
-}
-
-/// The most children of a label that is done in registers, with one layer and with two.
-const SIMPLE: [usize; 2] = [8, 6];
-/// The same where the lanes of a warp have several labels: more goes by counts across lanes.
-pub(super) const NARROW: [usize; 2] = [6, 4];
-
-/// How many layers a label has whose children are one set that is done in registers; else 0.
-pub(super) fn simple(plan: &Plan, node: &phex::infer::compiled::Node) -> i32 {
-    let unit = &plan.units[node.units.start];
-    let in_range = |from: usize| {
-        let weights = &plan.log_weights[from..=from + unit.width];
-        weights.iter().all(|&log| !log.is_finite() || log >= -80.0)
-    };
-    let fits = node.label.is_some() && node.units.len() == 1 && node.same_layers && unit.shared;
-    if !fits
-        || unit.steps.len() > SIMPLE[usize::from(node.layers > 1)]
-        || !in_range(unit.turns)
-        || !in_range(unit.falls)
-    {
-        return 0;
-    }
-    match (node.layers, form(plan, unit)) {
-        (1, Form::Plain) => 1,
-        (2, Form::Dual) => 2,
-        _ => 0,
-    }
-}
-
-/// Where the marginal of a label goes: in the place of its weight off, which for a leaf is its first message.
-fn value_place(node: &phex::infer::compiled::Node) -> usize {
-    if node.units.is_empty() { node.message } else { node.weight }
-}
-
-/// In a label's first slot: no group lets it be off.
+/// In a label's first slot: its group does not allow it to be off.
 const NEVER_OFF: usize = 1 << 30;
 
-/// In a label's first slot, which is then where the messages are of the set that it is in: a leaf of a folded set.
+/// In a label's first slot: it is a leaf of a folded set, and the slot is where the messages of the set are.
 const MEMBER: usize = 1 << 29;
 
 /// Where the numbers of labels lie.
-pub(super) struct Places {
-    /// The weights of each label off and on. The marginal will take the place of the first; of a member that of the second.
+pub(super) struct LabelPlaces {
+    /// The weights of each label off and on. Its marginal will replace the first; that of a member the second.
     pub(super) slots: Vec<[i32; 2]>,
     /// How many numbers a row has with those places.
     pub(super) messages: usize,
-    /// Of each set: its messages, the weight of the edge below a parent that is off or -1, and its members from and to.
+    /// For each set: its messages, the weight of the edge below a parent that is off or −1, its members from and to.
     pub(super) sets: Vec<[i32; 4]>,
     /// Where the weights on of members are.
     pub(super) members: Vec<i32>,
 }
 
-/// A state that no group allows has no place in the plan. The marginal will take that of the weight off, so it has one all the
-/// same, which must be 0; and a label of a group is weighed in that of the weight on, so it has one of its own.
-pub(super) fn places(folded: &Folded) -> Places {
+/// Finds a place for the numbers of each label.
+///
+/// A state that no group allows has no place in the plan. It gets one here: the marginal replaces the weight off, which must
+/// be 0; and a label of a group is weighed in the place of its weight on.
+pub(super) fn label_places(folded: &FoldedPlan) -> LabelPlaces {
     let plan = &folded.plan;
     let (mut slots, mut messages) = (vec![[0; 2]; plan.slots.len()], plan.messages);
     let mut is_member = vec![false; plan.slots.len()];
@@ -247,86 +158,36 @@ pub(super) fn places(folded: &Folded) -> Places {
         let flag = if off == 0 { NEVER_OFF } else { 0 };
         slots[label] = [(value_place(node) | flag) as i32, on as i32];
     }
-    Places { slots, messages, sets, members }
+    LabelPlaces { slots, messages, sets, members }
 }
 
-/// In a child's entry: its messages have two layers.
-const OPEN: usize = 1 << 30;
+/// The labels of one-of groups in chunks of at most a tile, as `model.cu` reads them.
+pub(super) struct GroupTables {
+    /// Whether each label is in a group.
+    pub(super) grouped: Vec<i32>,
+    /// Where the weights on of their labels are.
+    pub(super) places: Vec<i32>,
+    /// The group of each chunk, and its places from and to.
+    pub(super) chunks: Vec<[i32; 3]>,
+    /// Where the chunks of each group start.
+    pub(super) starts: Vec<i32>,
+}
 
-/// In the place of a child's weights: it has none, being a leaf or a parent that was folded.
-const LEAF: i32 = -1;
-const FOLDED: i32 = -2;
-
-/// The child of a step as units of one stream read it.
-pub(super) fn child(
-    plan: &Plan,
-    is_folded: &[bool],
-    step: &phex::infer::compiled::Step,
-) -> [i32; 2] {
-    let node = &plan.nodes[step.node];
-    let layers = if node.layers == 2 { OPEN } else { 0 };
-    let weight = match node.units.is_empty() {
-        _ if is_folded[step.node] => FOLDED,
-        true => LEAF,
-        false => node.weight as i32,
+pub(super) fn group_tables(groups: &[Vec<usize>], slots: &[[i32; 2]], tile: usize) -> GroupTables {
+    let mut tables = GroupTables {
+        grouped: vec![0; slots.len()],
+        places: Vec::new(),
+        chunks: Vec::new(),
+        starts: vec![0],
     };
-    [(node.message | layers) as i32, weight]
-}
-
-pub(super) fn steps<'a>(
-    plan: &'a Plan,
-    is_folded: &'a [bool],
-    unit: &'a phex::infer::compiled::Unit,
-) -> impl Iterator<Item = Step> + 'a {
-    let int = |value: usize| value as i32;
-    plan.steps[unit.steps.clone()].iter().map(move |step| {
-        let node = &plan.nodes[step.node];
-        let kind = match step.kind {
-            Kind::Plain => 0,
-            Kind::Dual => 1,
-            Kind::General => 2,
-        };
-        [
-            int(value_place(node)),
-            int(node.message),
-            i32::from(!node.units.is_empty()),
-            int(node.layers),
-            int(step.input - unit.cells),
-            int(step.input_width),
-            int(step.input_layers),
-            int(step.output - unit.cells),
-            int(step.width),
-            int(step.layers),
-            kind,
-            int(step.moves.start),
-            int(step.moves.end),
-            int(step.fall),
-            i32::from(is_folded[step.node]),
-            0,
-        ]
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::forest;
-    use super::*;
-
-    #[test]
-    fn small_families_are_done_in_registers() {
-        for (one_of, most) in [(false, 8), (true, 6)] {
-            let engine = forest(one_of);
-            let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else {
-                panic!("a forest")
-            };
-            let plan = forest.plan;
-            for &at in &plan.parents {
-                let node = &plan.nodes[at];
-                let size = plan.units[node.units.start].steps.len();
-                let family = node.label.is_some() && node.units.len() == 1 && size <= most;
-                let layers = if one_of { 2 } else { 1 };
-                assert_eq!(simple(plan, node), if family { layers } else { 0 }, "{size} children");
-            }
+    groups.iter().flatten().for_each(|&label| tables.grouped[label] = 1);
+    for (group, labels) in groups.iter().enumerate() {
+        for some in labels.chunks(tile) {
+            let from = tables.places.len() as i32;
+            tables.places.extend(some.iter().map(|&label| slots[label][1]));
+            tables.chunks.push([group as i32, from, tables.places.len() as i32]);
         }
+        tables.starts.push(tables.chunks.len() as i32);
     }
+    tables
 }

@@ -1,22 +1,22 @@
-//! How the kernel does the units of a plan, and what memory they need.
+//! How the kernel computes the units of a plan, and how much memory they need.
 
 use phex::infer::compiled::{Kind, Plan, Step, Unit};
 
-use super::tables::NARROW;
+use super::records::NARROW;
 
-/// How a unit's cells are made.
+/// How the cells of a unit are computed. The numbers are those of `model.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum UnitForm {
     /// By the list of steps.
     General,
     /// One stream, no layers.
     Plain,
-    /// One stream, layers of one open group that multiply like dual numbers; none is completed.
+    /// One stream, with the layers of one open group, which multiply like dual numbers; no group is completed.
     Dual,
 }
 
 /// The form of a unit.
-pub(super) fn form(plan: &Plan, unit: &Unit) -> Form {
+pub(super) fn form(plan: &Plan, unit: &Unit) -> UnitForm {
     let layers_of = |step: &Step| plan.nodes[step.node].layers;
     let plain = |step: &Step| step.kind == Kind::Plain && step.width == step.input_width + 1;
     let dual = |step: &Step| {
@@ -32,32 +32,32 @@ pub(super) fn form(plan: &Plan, unit: &Unit) -> Form {
     };
     let steps = &plan.steps[unit.steps.clone()];
     match unit.shared {
-        true if steps.iter().all(plain) => Form::Plain,
-        true if unit.layers == 2 && steps.iter().all(dual) => Form::Dual,
-        _ => Form::General,
+        true if steps.iter().all(plain) => UnitForm::Plain,
+        true if unit.layers == 2 && steps.iter().all(dual) => UnitForm::Dual,
+        _ => UnitForm::General,
     }
 }
 
-/// Whether a unit's counts go across lanes where a block has few rows: the same families whatever the rows, so that sums have
-/// one order.
+/// Whether a unit's counts are spread over lanes where a block has few rows. That does not depend on the rows, so that sums
+/// always have the same order.
 pub(super) fn is_large(plan: &Plan, unit: &Unit) -> bool {
     match form(plan, unit) {
-        Form::General => false,
-        Form::Plain => unit.steps.len() > NARROW[0],
-        Form::Dual => unit.steps.len() > NARROW[1],
+        UnitForm::General => false,
+        UnitForm::Plain => unit.steps.len() > NARROW[0],
+        UnitForm::Dual => unit.steps.len() > NARROW[1],
     }
 }
 
-/// Numbers a row that such a unit needs, as the kernel lays them out: cells by fours, and scales.
+/// Numbers per row that such a unit needs: cells in fours, and scales.
 pub(super) fn needs_of_large(unit: &Unit) -> usize {
     let size = unit.steps.len();
     let fours: usize = (0..size).map(|child| child / 4 + 1).sum();
     4 * fours * unit.most_layers + size
 }
 
-/// How many cells a unit fills.
+/// The number of cells of a unit.
 pub(super) fn cells(plan: &Plan, unit: &Unit) -> usize {
-    if form(plan, unit) == Form::Dual {
+    if form(plan, unit) == UnitForm::Dual {
         return (unit.steps.len() + 1) * (unit.steps.len() + 2);
     }
     let streams = if unit.shared { 1 } else { 2 };
@@ -65,10 +65,10 @@ pub(super) fn cells(plan: &Plan, unit: &Unit) -> usize {
     last.output + streams * last.layers * last.width - unit.cells
 }
 
-/// Numbers a lane that a unit needs of a warp's own memory: cells, scales, backward cells, and a second set of these where
+/// Numbers per lane that a unit needs in a warp's own memory: cells, scales, backward cells, and a second set of these if
 /// children join by the list of moves.
 pub(super) fn needs(plan: &Plan, unit: &Unit) -> usize {
-    let twice = usize::from(form(plan, unit) == Form::General);
+    let twice = usize::from(form(plan, unit) == UnitForm::General);
     let sets = (1 + usize::from(!unit.shared)) * (1 + twice);
     cells(plan, unit) + unit.steps.len() + sets * unit.most_layers * unit.width
 }

@@ -1,8 +1,8 @@
-//! Whom the messages of each node come from: what `lbp_echo.cu` reads to answer messages in place.
+//! Who sends the messages of each node: the tables that `lbp/echo.cu` reads to answer messages in place.
 
 use phex::infer::compiled::Network;
 
-use super::order::{EIGHT, Slots};
+use super::order::{EIGHT, MessageSlots};
 use super::tables::{MILD, is_mild};
 
 /// Messages of an entry of the table.
@@ -11,31 +11,31 @@ const FOUR: usize = 4;
 const SLOT_BITS: u32 = 14;
 const MOST_KINDS: usize = 4;
 
-/// The tables of nodes whose pairs are symmetric, of few strengths.
+/// The tables of a network whose pairs are symmetric and have few strengths.
 #[derive(Debug)]
-pub(super) struct Partners {
-    /// The first four messages of each node: the slot of the other end's copy and the pair's strength, two in a number.
+pub(super) struct MessagePartners {
+    /// The first four messages of each node: the slot of the other end's copy and the pair's strength, two per number.
     pub(super) heads: Vec<[u32; 2]>,
-    /// The others. Those of eight nodes lie side by side.
+    /// The other messages. Those of eight nodes lie side by side.
     pub(super) tails: Vec<[u32; 2]>,
-    /// For each node: where its others start, and how many messages it has in all.
+    /// For each node: where its other messages start, and how many messages it has in all.
     pub(super) reach: Vec<[i32; 2]>,
     pub(super) strengths: [f32; MOST_KINDS],
     pub(super) kinds: usize,
 }
 
-/// The strengths of pairs where a message can be answered in place.
+/// The strengths of pairs, if messages can be answered in place.
 #[derive(Debug)]
-pub(super) struct Kinds {
+pub(super) struct StrengthKinds {
     strengths: [f32; MOST_KINDS],
     count: usize,
     /// Of each pair.
     of: Vec<u32>,
 }
 
-impl Kinds {
-    /// `None` where pairs are not symmetric and mild, or there are too many messages or strengths for an entry.
-    pub(super) fn new(network: &Network) -> Option<Kinds> {
+impl StrengthKinds {
+    /// `None` if some pair is not symmetric and mild, or if there are too many messages or strengths for an entry.
+    pub(super) fn new(network: &Network) -> Option<StrengthKinds> {
         if 2 * network.pairs.len() > 1 << SLOT_BITS {
             return None;
         }
@@ -45,7 +45,7 @@ impl Kinds {
                 return None;
             }
             let strength = (-pair.costs[0][1]).exp() as f32;
-            let kind = strengths.iter().position(|&known| known == strength);
+            let kind = strengths.iter().position(|&other| other == strength);
             of.push(kind.unwrap_or(strengths.len()) as u32);
             if kind.is_none() {
                 strengths.push(strength);
@@ -56,13 +56,17 @@ impl Kinds {
         }
         let count = strengths.len();
         strengths.resize(MOST_KINDS, 1.0);
-        Some(Kinds { strengths: strengths.try_into().ok()?, count, of })
+        Some(StrengthKinds { strengths: strengths.try_into().ok()?, count, of })
     }
 }
 
-impl Partners {
-    /// `None` where there are too many places for an entry.
-    pub(super) fn new(kinds: &Kinds, ends: &[[usize; 2]], slots: &Slots) -> Option<Partners> {
+impl MessagePartners {
+    /// `None` if there are too many places for an entry.
+    pub(super) fn new(
+        kinds: &StrengthKinds,
+        ends: &[[usize; 2]],
+        slots: &MessageSlots,
+    ) -> Option<MessagePartners> {
         if slots.count > 1 << SLOT_BITS {
             return None;
         }
@@ -87,6 +91,12 @@ impl Partners {
                 reach[node][1] += 1;
             }
         }
-        Some(Partners { heads, tails, reach, strengths: kinds.strengths, kinds: kinds.count })
+        Some(MessagePartners {
+            heads,
+            tails,
+            reach,
+            strengths: kinds.strengths,
+            kinds: kinds.count,
+        })
     }
 }

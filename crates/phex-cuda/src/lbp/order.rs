@@ -1,11 +1,10 @@
 //! The order of nodes, slots and edges on the device, so that neither phase of an iteration has bank conflicts.
 //!
-//! Shared memory serves eight threads at a time where each takes 16 bytes, if their places differ modulo 8.
-//! Nodes of about the same degree lie side by side, the messages of node `p` lie at `base(p / 8) + 8 j + p % 8`, so a slot and
-//! its node have the same remainder; edges come in eights whose first ends, and whose second ends, all
-//! differ modulo 8. That is an edge colouring of the remainders; a greedy one leaves few gaps. The messages of
-//! a node are in such an order that those who send the `j`-th messages of eight nodes differ modulo 8 too,
-//! where that can be: a matching for each `j`.
+//! Shared memory serves eight threads that read 16 bytes each at the same time, if their places differ modulo 8. Nodes of
+//! about the same degree lie side by side. The messages of node `p` lie at `base(p / 8) + 8 j + p % 8`, so a slot and its
+//! node have the same remainder. Edges come in eights whose first ends, and whose second ends, all differ modulo 8. That is
+//! an edge colouring of the remainders; a greedy one leaves few gaps. The messages of a node are ordered so that the
+//! senders of the `j`-th messages of eight nodes differ modulo 8 too, where possible: a matching for each `j`.
 
 /// Nodes that lie side by side.
 pub(super) const EIGHT: usize = 8;
@@ -13,9 +12,9 @@ pub(super) const EIGHT: usize = 8;
 const WARP: usize = 32;
 const SCHEDULERS: usize = 4;
 
-/// An edge in the device's order: its pair and whether it is turned around.
+/// An edge in the device's order: its pair, and whether it is turned around.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Ordered {
+pub(super) struct OrderedEdge {
     pub(super) pair: usize,
     pub(super) turned: bool,
 }
@@ -27,13 +26,14 @@ pub(super) fn by_degree(neighbours: &[Vec<usize>]) -> Vec<usize> {
     sorted
 }
 
-/// About what 32 nodes cost whose largest has so many messages: some by the first four, some by each further four.
+/// About what 32 nodes cost if the largest has `degree` messages: something for the first four, something for each further
+/// four.
 fn cost(degree: usize) -> usize {
     5 + 4 * (degree.saturating_sub(1) / 4)
 }
 
-/// Shares sorted nodes out by 32s to warps that take turns, the largest first, each to the warp that has the least to do: all
-/// wait for the last. Warps with fewer turns come last, so that there are few places without a node, which are `None`.
+/// Distributes sorted nodes by 32s to warps, the largest first, each to the warp that has the least to do: all warps wait for
+/// the last. Warps with fewer turns come last, so that few places are without a node; these are `None`.
 pub(super) fn share_out(
     sorted: &[usize],
     neighbours: &[Vec<usize>],
@@ -50,7 +50,7 @@ pub(super) fn share_out(
         }
     }
     work.sort_by_key(|(load, taken)| std::cmp::Reverse((taken.len(), *load)));
-    // Schedulers take every fourth warp: forth and back, each gets its share.
+    // Schedulers take every fourth warp. Going forth and back, each gets its share.
     for (at, four) in work.chunks_mut(SCHEDULERS).enumerate() {
         if at % 2 == 1 && four.len() == SCHEDULERS {
             four.reverse();
@@ -69,24 +69,28 @@ pub(super) fn share_out(
 
 /// Where the messages of nodes lie.
 #[derive(Debug)]
-pub(super) struct Slots {
-    /// First slot of each eight nodes, and the most messages that one of them has.
+pub(super) struct MessageSlots {
+    /// The first slot of each eight nodes, and the most messages that one of them has.
     pub(super) base: Vec<i32>,
     pub(super) degree: Vec<i32>,
-    /// Slots of each pair, at its first and at its second end.
+    /// The slots of each pair, at its first and at its second end.
     pub(super) of: Vec<[u32; 2]>,
     pub(super) count: usize,
 }
 
-impl Slots {
-    pub(super) fn new(ends: &[[usize; 2]], nodes: usize) -> Slots {
-        let mut incoming: Vec<Vec<Incoming>> = vec![Vec::new(); nodes];
+impl MessageSlots {
+    pub(super) fn new(ends: &[[usize; 2]], nodes: usize) -> MessageSlots {
+        let mut incoming: Vec<Vec<IncomingMessage>> = vec![Vec::new(); nodes];
         for (pair, &[a, b]) in ends.iter().enumerate() {
-            incoming[a].push(Incoming { pair, side: 0, remainder: b % EIGHT });
-            incoming[b].push(Incoming { pair, side: 1, remainder: a % EIGHT });
+            incoming[a].push(IncomingMessage { pair, side: 0, remainder: b % EIGHT });
+            incoming[b].push(IncomingMessage { pair, side: 1, remainder: a % EIGHT });
         }
-        let mut slots =
-            Slots { base: Vec::new(), degree: Vec::new(), of: vec![[0; 2]; ends.len()], count: 0 };
+        let mut slots = MessageSlots {
+            base: Vec::new(),
+            degree: Vec::new(),
+            of: vec![[0; 2]; ends.len()],
+            count: 0,
+        };
         for eight in incoming.chunks_mut(EIGHT) {
             let most = eight.iter().map(Vec::len).max().unwrap_or(0);
             slots.base.push(slots.count as i32);
@@ -104,20 +108,20 @@ impl Slots {
     }
 }
 
-/// A message that a node is told: over which pair, at which of its ends, and the sender's remainder.
+/// A message to a node: over which pair, at which of its ends, and the sender's remainder.
 #[derive(Debug, Clone, Copy)]
-struct Incoming {
+struct IncomingMessage {
     pair: usize,
     side: usize,
     remainder: usize,
 }
 
-/// One message of each node that has any left, from as different remainders as can be: augmenting paths, the
-/// nodes with the most left first.
-fn matching(eight: &[Vec<Incoming>]) -> Vec<Option<usize>> {
+/// One message of each node that has any left, with as many different remainders as possible: by augmenting paths, the nodes
+/// with the most left first.
+fn matching(eight: &[Vec<IncomingMessage>]) -> Vec<Option<usize>> {
     fn place(
         lane: usize,
-        eight: &[Vec<Incoming>],
+        eight: &[Vec<IncomingMessage>],
         seen: &mut [bool; EIGHT],
         owner: &mut [Option<usize>; EIGHT],
     ) -> bool {
@@ -144,7 +148,7 @@ fn matching(eight: &[Vec<Incoming>]) -> Vec<Option<usize>> {
         let Some(lane) = *lane else { continue };
         taken[lane] = eight[lane].iter().position(|message| message.remainder == remainder);
     }
-    // Whose remainders are all taken gets a conflict: an order without gaps costs less.
+    // A node whose remainders are all taken gets a conflict, which costs less than a gap.
     for (lane, messages) in eight.iter().enumerate() {
         if taken[lane].is_none() && !messages.is_empty() {
             taken[lane] = Some(0);
@@ -154,7 +158,7 @@ fn matching(eight: &[Vec<Incoming>]) -> Vec<Option<usize>> {
 }
 
 /// Edges in eights; `None` is a gap.
-pub(super) fn in_eights(edges: &[[usize; 2]]) -> Vec<Option<Ordered>> {
+pub(super) fn in_eights(edges: &[[usize; 2]]) -> Vec<Option<OrderedEdge>> {
     // Edges by the remainders of their ends, the smaller first.
     let mut pool: Vec<Vec<usize>> = vec![Vec::new(); EIGHT * EIGHT];
     for (pair, ends) in edges.iter().enumerate().rev() {
@@ -164,7 +168,7 @@ pub(super) fn in_eights(edges: &[[usize; 2]]) -> Vec<Option<Ordered>> {
     let mut left = edges.len();
     let mut out = Vec::with_capacity(edges.len() + EIGHT);
     while left > 0 {
-        let mut eight: Vec<Option<Ordered>> = vec![None; EIGHT];
+        let mut eight: Vec<Option<OrderedEdge>> = vec![None; EIGHT];
         let mut taken = [false; EIGHT];
         for a in 0..EIGHT {
             let size = |b: &usize| pool[a.min(*b) * EIGHT + a.max(*b)].len();
@@ -173,15 +177,15 @@ pub(super) fn in_eights(edges: &[[usize; 2]]) -> Vec<Option<Ordered>> {
             let Some(pair) = pool[a.min(b) * EIGHT + a.max(b)].pop() else { continue };
             taken[b] = true;
             left -= 1;
-            eight[a] = Some(Ordered { pair, turned: edges[pair][0] % EIGHT != a });
+            eight[a] = Some(OrderedEdge { pair, turned: edges[pair][0] % EIGHT != a });
         }
-        // Where remainders have run out of balance, a conflict costs less than a gap.
+        // Where remainders are out of balance, a conflict costs less than a gap.
         for place in &mut eight {
             if place.is_none()
                 && let Some(pair) = pool.iter_mut().find_map(Vec::pop)
             {
                 left -= 1;
-                *place = Some(Ordered { pair, turned: false });
+                *place = Some(OrderedEdge { pair, turned: false });
             }
         }
         out.append(&mut eight);
@@ -220,7 +224,7 @@ mod tests {
         assert!(conflicts < 2 * edges.len() / 20, "{conflicts} conflicts");
     }
 
-    /// Families of siblings, each pair of which is a pair, and their parents.
+    /// Families whose siblings are all joined by pairs, with their parents.
     fn families() -> Vec<[usize; 2]> {
         let (mut ends, mut next) = (Vec::new(), 1);
         for parent in 0..150 {
@@ -250,13 +254,13 @@ mod tests {
                 work[at % warps] += largest.map_or(0, cost);
             }
             let (most, sum): (usize, usize) = (*work.iter().max().unwrap(), work.iter().sum());
-            // The largest alone, or a fair share, and a little more.
+            // The largest alone, or a fair share and a little more.
             assert!(most <= cost(degree(0)).max(sum / warps * 6 / 5) + cost(0), "{work:?}");
         }
     }
 
-    /// Accesses that the messages of all eights take, and places in their orders.
-    fn reads(ends: &[[usize; 2]], slots: &Slots) -> [usize; 2] {
+    /// How many accesses the messages of all eights take, and how many places their orders have.
+    fn reads(ends: &[[usize; 2]], slots: &MessageSlots) -> [usize; 2] {
         let mut senders = std::collections::HashMap::new();
         for (ends, of) in ends.iter().zip(&slots.of) {
             for side in 0..2 {
@@ -284,7 +288,7 @@ mod tests {
                 node.iter().for_each(|&node| place[node] = at);
             }
             let ends: Vec<[usize; 2]> = ends.iter().map(|ends| ends.map(|e| place[e])).collect();
-            let slots = Slots::new(&ends, order.len().next_multiple_of(EIGHT));
+            let slots = MessageSlots::new(&ends, order.len().next_multiple_of(EIGHT));
             (ends, slots)
         };
         let mut order = by_degree(&neighbours);

@@ -1,22 +1,22 @@
-//! Remainders of nodes, so that those who send the messages of eight nodes have all remainders equally often.
+//! Chooses the remainders of nodes, so that the senders of the messages of eight nodes have all remainders equally often.
 //!
-//! With `d(g, r)` messages to the eight nodes `g` from nodes of remainder `r`, reading them takes at least
-//! `max_r d(g, r)` accesses; with equal shares a matching finds as few (`order.rs`). Descent on `Σ d(g, r)²` by
-//! swapping nodes of one degree, or of one eight. Cost: O(tries × degree), made with the model.
+//! With `d(g, r)` messages to the eight nodes `g` from nodes of remainder `r`, reading them takes at least `max_r d(g, r)`
+//! accesses; with equal shares a matching achieves that (`order.rs`). This is a descent on `Σ d(g, r)²` by swapping nodes of
+//! one degree, or of one eight. Cost: O(tries × degree), once per model.
 
 use super::order::EIGHT;
 
-/// Swaps tried for each node: twice as many gain little more.
+/// How many swaps are tried for each node. Twice as many would gain little.
 const TRIES: usize = 100;
 
-struct Search<'a> {
+struct RemainderSearch<'a> {
     neighbours: &'a [Vec<usize>],
     place: Vec<usize>,
     demand: Vec<[i32; EIGHT]>,
 }
 
-impl Search<'_> {
-    /// Adds (1) or takes away (-1) the messages of two nodes, and returns how the sum of squares changes.
+impl RemainderSearch<'_> {
+    /// Adds (1) or removes (−1) the messages of two nodes. Returns the change of the sum of squares.
     fn count(&mut self, nodes: [usize; 2], sign: i32) -> i32 {
         let mut change = 0;
         let mut add = |demand: &mut i32| {
@@ -54,7 +54,7 @@ pub(super) fn spread(order: &mut [usize], neighbours: &[Vec<usize>]) {
         }
     }
     let degree: Vec<usize> = order.iter().map(|&node| neighbours[node].len()).collect();
-    let mut search = Search { neighbours, place, demand };
+    let mut search = RemainderSearch { neighbours, place, demand };
     let mut random = 1u64;
     let mut below = |count: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -70,7 +70,7 @@ pub(super) fn spread(order: &mut [usize], neighbours: &[Vec<usize>]) {
         };
         let b = range.start + below(range.len());
         let nodes = [order[a], order[b]];
-        // Those of an eight may have been swapped away from where their degree lies.
+        // A node may have been swapped within an eight, away from the place of its degree.
         let alike = neighbours[nodes[0]].len() == neighbours[nodes[1]].len();
         if a == b || (a / EIGHT != b / EIGHT && !alike) {
             continue;

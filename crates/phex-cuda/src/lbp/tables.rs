@@ -1,76 +1,76 @@
-//! A factor graph as tables of the device.
+//! A factor graph as tables on the device.
 
 use phex::infer::Method;
 use phex::infer::compiled::{Cardinality, Network, PairFactor};
 
 use super::MOST_TURNS;
-use super::echo::{Kinds, Partners};
-use super::order::{EIGHT, Slots, by_degree, in_eights, share_out};
+use super::echo::{MessagePartners, StrengthKinds};
+use super::order::{EIGHT, MessageSlots, by_degree, in_eights, share_out};
 use super::spread::spread;
 use crate::Error;
-use crate::buffer::{Offset, Tables};
+use crate::memory::{Plain, TableBuilder, TableOffset};
 
-/// Single precision takes log-weight ratios up to this, as on the processor.
+/// The largest log-weight ratio for single precision, as on the CPU.
 const SINGLE: f64 = 20.0;
-/// Symmetric pairs up to these costs take the fast way, in single and in double precision.
+/// The largest costs of symmetric pairs for the fast way, in single and in double precision.
 pub(super) const MILD: [f64; 2] = [6.0, 50.0];
 
-/// Threads of a block: most, and where messages are answered in place, which takes more registers, for as many nodes as they
-/// have turns for.
+/// The most threads of a block: in general, and where messages are answered in place. That takes more registers, and is for as
+/// many nodes as these threads have turns for.
 const MOST_THREADS: [usize; 2] = [1024, 512];
 
 /// Weights in one type of arithmetic.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WeightTables {
-    pub(super) edges: Offset,
-    pub(super) entries: Offset,
+    pub(super) edges: TableOffset,
+    pub(super) entries: TableOffset,
     pub(super) mild: bool,
-    /// What normalising the weights took away.
+    /// What normalising the weights took away from log Z.
     pub(super) constant: f64,
 }
 
-/// Whom messages come from, in single precision.
+/// The tables of [`MessagePartners`], in single precision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartnerTables {
-    pub(super) heads: Offset,
-    pub(super) tails: Offset,
-    pub(super) reach: Offset,
+    pub(super) heads: TableOffset,
+    pub(super) tails: TableOffset,
+    pub(super) reach: TableOffset,
     pub(super) strengths: [f32; 4],
     /// How many strengths there are.
     pub(super) kinds: usize,
 }
 
-/// Index tables by name, in the order of the kernel's structure.
+/// The tables of a factor graph, in the order of the kernel's structure.
 #[derive(Debug)]
-pub(super) struct Layout {
-    pub(super) tables: Tables,
+pub(super) struct NetworkTables {
+    pub(super) tables: TableBuilder,
     pub(super) single: Option<WeightTables>,
     pub(super) double: WeightTables,
-    /// Where messages can be answered in place.
+    /// If messages can be answered in place.
     pub(super) partners: Option<PartnerTables>,
-    /// Threads of a block.
+    /// Threads per block.
     pub(super) threads: u32,
-    /// Of any label.
+    /// The most messages of any label.
     pub(super) most_messages: usize,
-    pub(super) edges: Offset,
+    pub(super) edges: TableOffset,
     /// From `node_label` to `group_start`.
-    pub(super) nodes: [Offset; 6],
-    pub(super) entries: Offset,
+    pub(super) nodes: [TableOffset; 6],
+    pub(super) entries: TableOffset,
     /// From `link_start` to `members`.
-    pub(super) larger: [Offset; 12],
-    pub(super) factor_cost: Offset,
-    pub(super) factor_weight: Offset,
-    pub(super) bias: Offset,
-    pub(super) sizes: Sizes,
+    pub(super) larger: [TableOffset; 12],
+    pub(super) factor_cost: TableOffset,
+    pub(super) factor_weight: TableOffset,
+    pub(super) bias: TableOffset,
+    pub(super) sizes: NetworkSizes,
     pub(super) constant: f64,
-    /// Whether some state is forbidden: then evidence may contradict.
+    /// Whether some state is forbidden, so that evidence may contradict the relations.
     pub(super) hard: bool,
 }
 
 /// Lengths, in the order of the kernel's structure.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-pub(super) struct Sizes {
+pub(super) struct NetworkSizes {
     pub(super) edges: i32,
     pub(super) nodes: i32,
     pub(super) slots: i32,
@@ -91,7 +91,7 @@ fn least_cost(pair: &PairFactor) -> f64 {
     pair.costs.iter().flatten().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// The largest finite log-weight ratio; infinite where some state is forbidden.
+/// The largest log-weight ratio; infinite if some state is forbidden.
 fn strongest(network: &Network) -> f64 {
     let pairs = network.pairs.iter().map(|pair| {
         let most = pair.costs.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -104,11 +104,11 @@ fn strongest(network: &Network) -> f64 {
     pairs.chain(links).chain(counts).fold(0.0, f64::max)
 }
 
-impl Layout {
-    /// `in_place`: messages may be answered in place.
-    pub(super) fn new(network: &Network, in_place: bool) -> Result<Layout, Error> {
+impl NetworkTables {
+    /// The tables of a network; with `in_place`, messages may be answered in place.
+    pub(super) fn new(network: &Network, in_place: bool) -> Result<NetworkTables, Error> {
         if !network.tables.is_empty() {
-            let why = String::from("relations join the labels of two one-of groups");
+            let why = String::from("a relation joins labels of two one-of groups");
             return Err(Error::Unsupported { method: Method::Lbp, why });
         }
         let labels: Vec<usize> =
@@ -126,7 +126,7 @@ impl Layout {
         let states: usize = network.groups.iter().map(Vec::len).sum();
         let work = (ends.len() / 4).max(labels.len() / 2).max(states / 2) as u32;
         let ports = !network.links.is_empty() || !network.cardinalities.is_empty();
-        let kinds = if in_place && !ports { Kinds::new(network) } else { None };
+        let kinds = if in_place && !ports { StrengthKinds::new(network) } else { None };
         let few = kinds.is_some() && labels.len() <= MOST_TURNS * MOST_THREADS[1];
         let threads = work.next_multiple_of(32).clamp(64, MOST_THREADS[usize::from(few)] as u32);
         let mut order = by_degree(&neighbours);
@@ -144,7 +144,7 @@ impl Layout {
             }
         }
         let ends: Vec<[usize; 2]> = ends.iter().map(|ends| ends.map(|node| place[node])).collect();
-        let slots = Slots::new(&ends, nodes);
+        let slots = MessageSlots::new(&ends, nodes);
         let ordered = in_eights(&ends);
         let edges: Vec<[u32; 4]> = ordered
             .iter()
@@ -166,12 +166,12 @@ impl Layout {
                 })
             })
             .collect();
-        let mut tables = Tables::default();
+        let mut tables = TableBuilder::default();
         let strongest = strongest(network);
         let single = (strongest <= SINGLE)
             .then(|| weights(&mut tables, network, &pairs, MILD[0], |value| value as f32));
         let double = weights(&mut tables, network, &pairs, MILD[1], |value| value);
-        let partners = kinds.and_then(|kinds| Partners::new(&kinds, &ends, &slots));
+        let partners = kinds.and_then(|kinds| MessagePartners::new(&kinds, &ends, &slots));
         let tails = partners.as_ref().map_or(0, |partners| partners.tails.len());
         let partners = partners.map(|partners| PartnerTables {
             heads: tables.add(&partners.heads),
@@ -181,40 +181,40 @@ impl Layout {
             kinds: partners.kinds,
         });
         let edges_at = tables.add(&edges);
-        let mut layout = larger(network, &index, &place, nodes);
+        let mut factors = larger_factors(network, &index, &place, nodes);
         let mut group_start = vec![0i32];
         let mut state_label = Vec::new();
         for group in &network.groups {
             state_label.extend(group.iter().map(|&label| label as i32));
             group_start.push(state_label.len() as i32);
         }
-        let port_start = std::mem::take(&mut layout.port_start);
+        let port_start = std::mem::take(&mut factors.port_start);
         let nodes_at =
             [&node_label, &slots.base, &slots.degree, &port_start, &state_label, &group_start]
                 .map(|table| tables.add(table));
-        let entries_at = tables.add(&layout.entries);
-        let larger_at = layout.tables().map(|table| tables.add(table));
-        let costs: Vec<f64> = layout.factors.iter().map(|factor| factor.cost).collect();
-        let weights: Vec<f64> = layout.factors.iter().flat_map(count_weights).collect();
+        let entries_at = tables.add(&factors.entries);
+        let larger_at = factors.tables().map(|table| tables.add(table));
+        let costs: Vec<f64> = factors.factors.iter().map(|factor| factor.cost).collect();
+        let weights: Vec<f64> = factors.factors.iter().flat_map(count_weights).collect();
         let (factor_cost, factor_weight) = (tables.add(&costs), tables.add(&weights));
         let bias = tables.add(&network.bias);
-        let sizes = Sizes {
+        let sizes = NetworkSizes {
             edges: edges.len() as i32,
             nodes: nodes as i32,
             slots: slots.count as i32,
             ports: port_start.last().copied().unwrap_or(0),
             states: state_label.len() as i32,
             groups: network.groups.len() as i32,
-            entries: layout.entries.len() as i32,
+            entries: factors.entries.len() as i32,
             links: network.links.len() as i32,
-            parts: layout.part_group.len() as i32,
+            parts: factors.part_group.len() as i32,
             factors: network.cardinalities.len() as i32,
             labels: network.labels as i32,
-            largest: layout.largest,
+            largest: factors.largest,
             tails: tails as i32,
-            small_factors: layout.small_factors,
+            small_factors: factors.small_factors,
         };
-        Ok(Layout {
+        Ok(NetworkTables {
             tables,
             single,
             double,
@@ -235,14 +235,14 @@ impl Layout {
     }
 }
 
-/// Symmetric and of no larger cost.
+/// Whether a pair is symmetric and costs no more than `most`.
 pub(super) fn is_mild(costs: &[[f64; 2]; 2], most: f64) -> bool {
     let [[none, b], [a, both]] = *costs;
     none == 0.0 && both == 0.0 && a == b && a.abs() <= most
 }
 
-fn weights<T: crate::buffer::Plain>(
-    tables: &mut Tables,
+fn weights<T: Plain>(
+    tables: &mut TableBuilder,
     network: &Network,
     pairs: &[Option<[[f64; 2]; 2]>],
     mildest: f64,
@@ -268,8 +268,8 @@ fn weights<T: crate::buffer::Plain>(
 }
 
 /// Links, parts and cardinality factors.
-struct Larger<'a> {
-    /// Cardinality factors by size, and how many have so many members at most.
+struct LargerFactors<'a> {
+    /// Cardinality factors in order of size, and how many of them are within each size class.
     factors: Vec<&'a Cardinality>,
     small_factors: [i32; 3],
     port_start: Vec<i32>,
@@ -287,7 +287,7 @@ struct Larger<'a> {
     largest: i32,
 }
 
-impl Larger<'_> {
+impl LargerFactors<'_> {
     fn tables(&self) -> [&Vec<i32>; 12] {
         [
             &self.link_start,
@@ -306,16 +306,16 @@ impl Larger<'_> {
     }
 }
 
-/// Members of the cardinality factors that have 8, 16 and 32 lanes.
+/// The most members of the cardinality factors that have 8, 16 and 32 lanes.
 const SMALL: [usize; 3] = [7, 15, 31];
-/// Factors of a larger total cost need a tilt, as on the processor.
+/// Factors of a larger total cost need a tilt, as on the CPU.
 const SAFE_COST: f64 = 600.0;
 
 fn members(factor: &Cardinality) -> usize {
     factor.labels.len() + factor.parts.len()
 }
 
-/// In which of the sizes a factor is; the last are those that are not small.
+/// The size class of a factor; the last class are those that are not small.
 fn size_class(factor: &Cardinality) -> usize {
     let count = members(factor);
     let strong = factor.cost.is_finite() && factor.cost * (count * count) as f64 / 2.0 >= SAFE_COST;
@@ -323,7 +323,7 @@ fn size_class(factor: &Cardinality) -> usize {
     class.unwrap_or(SMALL.len())
 }
 
-/// `exp(-w (m - 1/2)^2 / 2)` for counts `m`: to a factor, the cost of its pairs.
+/// `exp(−w (m − 1/2)² / 2)` for counts `m`: the weight of a factor's pairs, up to a constant.
 fn count_weights(factor: &&Cardinality) -> Vec<f64> {
     let weight = |count: usize| {
         let away = count as f64 - 0.5;
@@ -332,7 +332,12 @@ fn count_weights(factor: &&Cardinality) -> Vec<f64> {
     (0..=members(factor)).map(weight).collect()
 }
 
-fn larger<'a>(network: &'a Network, index: &[usize], place: &[usize], nodes: usize) -> Larger<'a> {
+fn larger_factors<'a>(
+    network: &'a Network,
+    index: &[usize],
+    place: &[usize],
+    nodes: usize,
+) -> LargerFactors<'a> {
     let mut factors: Vec<&Cardinality> = network.cardinalities.iter().collect();
     factors.sort_by_key(|factor| (size_class(factor), members(factor)));
     let small_factors =
@@ -383,7 +388,7 @@ fn larger<'a>(network: &'a Network, index: &[usize], place: &[usize], nodes: usi
     let state_entries = by_first(entry_states.collect(), states);
     let state_parts = by_first(of_part, states);
     let largest = factor_start.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
-    Larger {
+    LargerFactors {
         factors,
         small_factors,
         port_start,

@@ -1,5 +1,5 @@
-//! Every engine on the device answers as its engine on the processor: all random graph families of the testkit, hard and
-//! soft, with and without evidence, in both number types, whatever the batch size.
+//! Every engine on the device gives the answers of the CPU engine: on all random graph families of the testkit, hard and
+//! soft, with and without evidence, in both number types, with any batch size.
 
 use phex::graph::{ExclusionRule, GraphBuilder, Strength};
 use phex::infer::{
@@ -9,7 +9,8 @@ use phex::infer::{
 use phex::model::Model;
 use phex::testkit::{Random, RandomGraph, Shape, Strengths};
 use phex_cuda::{
-    BlockRows, CudaEngine, Device, DeviceNumber, DeviceRows, Error, Memory, Precision,
+    BlockRows, CudaEngine, Device, DeviceCall, DeviceMemory, DeviceNumber, DeviceRows, Error,
+    Precision, Workspace,
 };
 
 use crate::devices::device;
@@ -19,13 +20,13 @@ const MARGINALS: [f64; 2] = [2e-5, 1e-9];
 /// How far log Z may be off, in proportion to 1 + |log Z|.
 const LOG_PARTITION: [f64; 2] = [2e-5, 1e-10];
 
-struct Rows {
+struct ScoredRows {
     scores: Vec<f64>,
     evidence: Vec<Evidence>,
 }
 
-impl Rows {
-    fn new(labels: usize, rows: usize, spread: f64, seed: u64) -> Rows {
+impl ScoredRows {
+    fn new(labels: usize, rows: usize, spread: f64, seed: u64) -> ScoredRows {
         let mut random = Random::new(seed);
         let scores = random.normals(labels * rows).iter().map(|score| spread * score).collect();
         let entry = |x: f64| match x {
@@ -34,14 +35,14 @@ impl Rows {
             _ => Evidence::Unknown,
         };
         let evidence = (0..labels * rows).map(|_| entry(random.next())).collect();
-        Rows { scores, evidence }
+        ScoredRows { scores, evidence }
     }
 }
 
 fn compare<T: DeviceNumber>(
     device: &Device,
     engine: &Engine,
-    rows: &Rows,
+    rows: &ScoredRows,
     (marginals, log_partition): (f64, f64),
     block_rows: BlockRows,
     context: &str,
@@ -53,7 +54,7 @@ fn compare<T: DeviceNumber>(
     };
     let labels = engine.model().len();
     let scores: Vec<T> = rows.scores.iter().map(|&score| T::from_f64(score)).collect();
-    // Doubles of the same scores are the truth.
+    // The CPU answers the same scores in doubles.
     let wide: Vec<f64> = scores.iter().map(|score| score.to_f64()).collect();
     for evidence in [false, true] {
         let block = Block::new(labels, &scores);
@@ -91,14 +92,20 @@ fn compare<T: DeviceNumber>(
     true
 }
 
-fn both_types(device: &Device, engine: &Engine, rows: &Rows, loose: f64, context: &str) -> bool {
+fn both_types(
+    device: &Device,
+    engine: &Engine,
+    rows: &ScoredRows,
+    loose: f64,
+    context: &str,
+) -> bool {
     both_types_in(device, engine, rows, loose, BlockRows::Auto, context)
 }
 
 fn both_types_in(
     device: &Device,
     engine: &Engine,
-    rows: &Rows,
+    rows: &ScoredRows,
     loose: f64,
     blocks: BlockRows,
     context: &str,
@@ -137,9 +144,9 @@ fn exact_engines_agree() {
     let mut compared = [0; 2];
     for (graph, seed) in graphs() {
         let Ok(model) = Model::new(&graph.draw()) else { continue };
-        let rows = Rows::new(model.len(), 37, 2.0, seed);
+        let rows = ScoredRows::new(model.len(), 37, 2.0, seed);
         for (at, method) in [Method::Family, Method::States].into_iter().enumerate() {
-            // Larger trees have millions of states, which take the processor minutes.
+            // Larger trees have millions of states, which take the CPU minutes.
             if method == Method::States && model.len() > 20 {
                 continue;
             }
@@ -148,7 +155,7 @@ fn exact_engines_agree() {
             };
             let context = format!("{method} on {graph:?}");
             compared[at] += usize::from(both_types(&device, &engine, &rows, 1.0, &context));
-            // Few rows have blocks of two; other forms in turn.
+            // Few rows have blocks of two. The other forms take turns.
             if method == Method::Family && seed % 3 == 0 {
                 let blocks = [BlockRows::Global, BlockRows::Fixed(8)][seed as usize % 2];
                 let context = format!("{context}, {blocks:?}");
@@ -166,7 +173,7 @@ fn messages_agree() {
     let mut compared = 0;
     for (graph, seed) in graphs() {
         let Ok(model) = Model::new(&graph.draw()) else { continue };
-        let rows = Rows::new(model.len(), 9, 1.5, seed);
+        let rows = ScoredRows::new(model.len(), 9, 1.5, seed);
         for (groups, damping, tolerance) in [
             (GroupForm::Pairs, 0.0, 0.0),
             (GroupForm::Cardinality, 0.3, 0.0),
@@ -201,7 +208,7 @@ fn messages_without_pairs_agree() {
             builder.one_of("group", names.iter().map(String::as_str), None);
         }
         let model = Model::new(&builder.build().unwrap()).unwrap();
-        let rows = Rows::new(model.len(), 5, 2.0, 3);
+        let rows = ScoredRows::new(model.len(), 5, 2.0, 3);
         for damping in [0.0, 0.3] {
             let mut options = flooding();
             options.messages.damping = damping;
@@ -212,7 +219,7 @@ fn messages_without_pairs_agree() {
     }
 }
 
-/// Pairs of few strengths, undamped: there a node answers messages in place, whatever the number of iterations. So many rows
+/// Pairs of few strengths, undamped: a node answers messages in place, for any number of iterations. There are enough rows
 /// that blocks have four.
 #[test]
 fn messages_of_few_strengths_agree() {
@@ -235,7 +242,7 @@ fn messages_of_few_strengths_agree() {
         }
         builder.exclusion_rule(ExclusionRule::Siblings, Some(Strength::U(strengths[0])));
         let model = Model::new(&builder.build().unwrap()).unwrap();
-        let rows = Rows::new(model.len(), 300, 2.0, 5);
+        let rows = ScoredRows::new(model.len(), 300, 2.0, 5);
         for (iterations, tolerance) in
             [(1, 0.0), (4, 0.0), (5, 0.0), (6, 0.0), (13, 0.0), (40, 1e-6), (15, 1e-6)]
         {
@@ -251,7 +258,7 @@ fn messages_of_few_strengths_agree() {
     }
 }
 
-/// Families of all sizes that are counted in another way each, weak, strong and hard.
+/// Families of all sizes that are counted in different ways, weak, strong and hard.
 #[test]
 fn messages_of_counted_families_agree() {
     let Some(device) = device() else { return };
@@ -265,7 +272,7 @@ fn messages_of_counted_families_agree() {
         }
         builder.exclusion_rule(ExclusionRule::Siblings, strength);
         let model = Model::new(&builder.build().unwrap()).unwrap();
-        let rows = Rows::new(model.len(), 6, 2.0, 7);
+        let rows = ScoredRows::new(model.len(), 6, 2.0, 7);
         // Large families oscillate, and rounding with them: few iterations.
         for (damping, iterations) in [(0.0, 2), (0.3, 4)] {
             let mut options = flooding();
@@ -275,7 +282,7 @@ fn messages_of_counted_families_agree() {
             options.messages.iterations = iterations;
             let Some(engine) = engine(&model, &options) else { panic!("{strength:?}") };
             let context = format!("counted families, {strength:?}, damped {damping}");
-            // To take a likely member out of a count leaves few digits of unlikely counts, here as on the processor.
+            // Removing a likely member from a count leaves few digits of unlikely counts, here as on the CPU.
             let auto = BlockRows::Auto;
             assert!(compare::<f64>(&device, &engine, &rows, (5e-8, 5e-8), auto, &context));
             assert!(compare::<f32>(&device, &engine, &rows, (1e-3, 1e-3), auto, &context));
@@ -284,12 +291,12 @@ fn messages_of_counted_families_agree() {
 }
 
 #[test]
-fn blocks_agree() {
+fn forest_bp_agrees() {
     let Some(device) = device() else { return };
     let mut compared = 0;
     for (graph, seed) in graphs().step_by(2) {
         let Ok(model) = Model::new(&graph.draw()) else { continue };
-        let rows = Rows::new(model.len(), 9, 1.5, seed);
+        let rows = ScoredRows::new(model.len(), 9, 1.5, seed);
         for (damping, tolerance, iterations) in [(0.0, 0.0, 7), (0.3, 1e-6, 60)] {
             let mut options = Options { method: Method::ForestBp, ..Options::default() };
             options.messages.damping = damping;
@@ -297,11 +304,11 @@ fn blocks_agree() {
             options.messages.iterations = iterations;
             options.sampling.check = 0;
             let Some(engine) = engine(&model, &options) else { continue };
-            let context = format!("blocks damped {damping} on {graph:?}");
+            let context = format!("forest-bp damped {damping} on {graph:?}");
             compared += usize::from(both_types(&device, &engine, &rows, 50.0, &context));
         }
     }
-    println!("compared: blocks {compared}");
+    println!("compared: forest-bp {compared}");
     assert!(compared > 20, "{compared}");
 }
 
@@ -310,7 +317,7 @@ fn batch_size_makes_no_difference() {
     let Some(device) = device() else { return };
     let graph = RandomGraph { strengths: Strengths::Soft, one_of: 1, ..RandomGraph::new(40, 7) };
     let model = Model::new(&graph.draw()).unwrap();
-    let rows = Rows::new(40, 700, 2.0, 3);
+    let rows = ScoredRows::new(40, 700, 2.0, 3);
     let scores: Vec<f32> = rows.scores.iter().map(|&score| score as f32).collect();
     for (method, blocks) in [
         (Method::Family, BlockRows::Global),
@@ -329,7 +336,7 @@ fn batch_size_makes_no_difference() {
     }
 }
 
-/// The device answers ordinary rows itself: those that it cannot answer would go to the processor and be right, but late.
+/// The device answers ordinary rows itself. Rows that it cannot answer would go to the CPU: right, but slow.
 #[test]
 fn ordinary_rows_stay_on_the_device() {
     let Some(device) = device() else { return };
@@ -340,13 +347,14 @@ fn ordinary_rows_stay_on_the_device() {
         let options = Options { method: Method::Family, ..Options::default() };
         let engine = engine(&model, &options).unwrap();
         let scores: Vec<f32> =
-            Rows::new(60, 50, 2.0, 4).scores.iter().map(|&score| score as f32).collect();
+            ScoredRows::new(60, 50, 2.0, 4).scores.iter().map(|&score| score as f32).collect();
         for blocks in [BlockRows::Global, BlockRows::Auto] {
             let gpu = CudaEngine::with_block_rows(&device, &engine, blocks).unwrap();
-            let [scores, marginals] = [0, 1].map(|_| Memory::of(&device, &scores).unwrap());
-            let workspace = Memory::new(&device, gpu.infer_bytes(50, Precision::Single)).unwrap();
+            let [scores, marginals] = [0, 1].map(|_| DeviceMemory::of(&device, &scores).unwrap());
+            let workspace =
+                DeviceMemory::new(&device, gpu.infer_bytes(50, Precision::Single)).unwrap();
             let [log_partition, status] =
-                [8, 4].map(|bytes| Memory::new(&device, 50 * bytes).unwrap());
+                [8, 4].map(|bytes| DeviceMemory::new(&device, 50 * bytes).unwrap());
             let rows = DeviceRows {
                 scores: scores.address(),
                 evidence: 0,
@@ -355,11 +363,16 @@ fn ordinary_rows_stay_on_the_device() {
                 status: status.address(),
                 rows: 50,
             };
-            let (room, stream) = ((workspace.address(), workspace.bytes()), device.stream());
+            let (address, bytes) = (workspace.address(), workspace.bytes());
+            let call = DeviceCall {
+                precision: Precision::Single,
+                workspace: Workspace { address, bytes },
+                stream: device.stream(),
+            };
             // SAFETY: the memory has the sizes of the rows, and the read below waits.
-            unsafe { gpu.infer(rows, Precision::Single, room, stream).unwrap() };
+            unsafe { gpu.infer(rows, call).unwrap() };
             let mut found = vec![-1i32; 50];
-            status.read(stream, &mut found).unwrap();
+            status.read(device.stream(), &mut found).unwrap();
             assert_eq!(found, vec![0; 50], "one-of {one_of}, {blocks:?}");
         }
     }
@@ -373,7 +386,7 @@ fn extreme_rows_are_answered_all_the_same() {
     let options = Options { method: Method::Family, ..Options::default() };
     let engine = engine(&model, &options).unwrap();
     for spread in [60.0, 300.0, 2000.0] {
-        let rows = Rows::new(12, 50, spread, 5);
+        let rows = ScoredRows::new(12, 50, spread, 5);
         for blocks in [BlockRows::Global, BlockRows::Fixed(2)] {
             let context = format!("scores of ±{spread}, {blocks:?}");
             assert!(both_types_in(&device, &engine, &rows, 10.0, blocks, &context));
@@ -391,7 +404,7 @@ fn extreme_rows_are_answered_all_the_same() {
     );
 }
 
-/// Families of all sizes up to those that do not fit shared memory, so that narrow blocks have rounds of every kind.
+/// Families of all sizes up to those that do not fit shared memory, so that blocks of few rows have rounds of every kind.
 #[test]
 fn narrow_blocks_take_families_of_any_size() {
     let Some(device) = device() else { return };
@@ -403,7 +416,7 @@ fn narrow_blocks_take_families_of_any_size() {
             for child in 0..[1, 2, 3, 5, 6, 7, 8, 9, 12, 17, 24, 30, 41, 60][family] {
                 let child_name = format!("{parent}c{child}");
                 builder.hierarchy(&parent, &child_name, Some(Strength::U(0.5)));
-                // Leaves of the group are folded; these are not.
+                // Leaves of the group are folded; children with a child are not.
                 if child % 5 < 4 {
                     builder.hierarchy(
                         &child_name,
@@ -418,7 +431,7 @@ fn narrow_blocks_take_families_of_any_size() {
             builder.one_of_leaves("leaves");
         }
         let model = Model::new(&builder.build().unwrap()).unwrap();
-        let rows = Rows::new(model.len(), 21, 2.0, 17);
+        let rows = ScoredRows::new(model.len(), 21, 2.0, 17);
         let options = Options { method: Method::Family, ..Options::default() };
         let engine = engine(&model, &options).unwrap();
         for blocks in
@@ -430,12 +443,12 @@ fn narrow_blocks_take_families_of_any_size() {
     }
 }
 
-/// Leaves of a one-of group, alone below their parents and beside other children, with what is known of them: one is on, none
-/// can be off, some are off, a parent is off.
+/// Leaves of a one-of group, alone below their parents and beside other children, with evidence: one is on, none can be off,
+/// some are off, a parent is off.
 #[test]
 fn leaves_of_a_group_take_evidence() {
     let Some(device) = device() else { return };
-    // Scores of the second kind make what is known improbable, near the end of what single precision holds.
+    // Scores of the larger spread make evidence improbable, near the limits of single precision.
     let cases = [Some(Strength::U(0.4)), None].map(|strength| [(strength, 2.0), (strength, 25.0)]);
     for (seed, (strength, spread)) in cases.into_iter().flatten().enumerate() {
         let mut builder = GraphBuilder::new();
@@ -450,16 +463,16 @@ fn leaves_of_a_group_take_evidence() {
         builder.exclusion_rule(ExclusionRule::Siblings, strength);
         builder.one_of_leaves("leaves");
         let model = Model::new(&builder.build().unwrap()).unwrap();
-        // More than all blocks of a large GPU take at once: what one row leaves behind must not reach the next.
-        let mut rows = Rows::new(model.len(), 1200, spread, seed as u64);
+        // More rows than all blocks of a large GPU take at once: what one row leaves behind must not reach the next.
+        let mut rows = ScoredRows::new(model.len(), 1200, spread, seed as u64);
         let mut random = Random::new(9);
-        for (row, known) in rows.evidence.chunks_mut(model.len()).enumerate() {
-            known.fill(Evidence::Unknown);
+        for (row, evidence) in rows.evidence.chunks_mut(model.len()).enumerate() {
+            evidence.fill(Evidence::Unknown);
             let mut any =
                 |from: usize| from + (random.next() * (model.len() - from) as f64) as usize;
-            known[any(0)] = [Evidence::On, Evidence::Off][row % 2];
-            known[any(9)] = if row % 3 == 0 { Evidence::On } else { Evidence::Off };
-            known[any(9)] = if row % 9 == 0 { Evidence::On } else { Evidence::Off };
+            evidence[any(0)] = [Evidence::On, Evidence::Off][row % 2];
+            evidence[any(9)] = if row % 3 == 0 { Evidence::On } else { Evidence::Off };
+            evidence[any(9)] = if row % 9 == 0 { Evidence::On } else { Evidence::Off };
         }
         let options = Options { method: Method::Family, ..Options::default() };
         let engine = engine(&model, &options).unwrap();
@@ -501,10 +514,10 @@ fn star_agrees() {
         }
         builder.one_of("class", names.iter().copied(), None);
         let model = Model::new(&builder.build().unwrap()).unwrap();
-        let mut rows = Rows::new(model.len(), 7, 2.0, seed);
-        // Most rows are possible: of the classes nothing is known but in the last rows.
-        let known = rows.evidence.iter_mut().enumerate();
-        known
+        let mut rows = ScoredRows::new(model.len(), 7, 2.0, seed);
+        // Most rows are possible: only some classes have evidence.
+        let evidence = rows.evidence.iter_mut().enumerate();
+        evidence
             .filter(|(at, _)| at % 3 > 0 || attributes > 100)
             .for_each(|(_, entry)| *entry = Evidence::Unknown);
         rows.evidence[0] = Evidence::Off;

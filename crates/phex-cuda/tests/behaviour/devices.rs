@@ -1,8 +1,8 @@
-//! The device that tests run on, and what errors say without one.
+//! The device that tests run on, and the errors where there is none.
 
 use phex_cuda::{Device, Error};
 
-/// The first GPU; `None`, with a word, where there is none.
+/// The first GPU; where there is none, says so and returns `None`.
 pub(crate) fn device() -> Option<Device> {
     match Device::open(0) {
         Ok(device) => Some(device),

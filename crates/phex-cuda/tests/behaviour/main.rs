@@ -1,6 +1,6 @@
-//! The engines of the device against those of the processor. Where there is no GPU every test says that it was
-//! skipped.
+//! The engines on the device compared with those of the CPU. Without a GPU, every test says that it was skipped.
 
 mod conformance;
 mod devices;
+mod evidence;
 mod training;

@@ -1,37 +1,37 @@
-//! Model cards: what people should know of a model, as Markdown with a header of YAML.
+//! Model cards: what people should know about a model, as Markdown with a YAML header.
 
 use std::fmt::Write;
 
 use phex::graph::RelationGraph;
 
-/// How many labels a card lists.
+/// How many labels a card lists at most.
 const SHOWN: usize = 20;
 
-/// How well a model did.
+/// One result of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
     /// The data, such as `test`.
     pub data: String,
-    /// The measure, such as `AU(PRC)`.
+    /// The metric, such as `AU(PRC)`.
     pub measure: String,
     /// Its value.
     pub value: f64,
 }
 
-/// What a model card says. Empty parts are left out.
+/// The content of a model card. Empty sections are left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelCard {
     /// The title.
     pub title: String,
-    /// Other tags than `phex`.
+    /// Tags other than `phex`.
     pub tags: Vec<String>,
     /// What the model is for.
     pub uses: String,
     /// How it was trained.
     pub training: String,
-    /// How well it did.
+    /// How well it performs.
     pub evaluation: Vec<Evaluation>,
-    /// What it is not good for.
+    /// What it should not be used for.
     pub limits: String,
 }
 
@@ -53,7 +53,7 @@ impl ModelCard {
     pub fn markdown(&self, graph: &RelationGraph) -> String {
         let mut text = String::from("---\nlibrary_name: phex\ntags:\n- phex\n");
         for tag in self.tags.iter().filter(|tag| *tag != "phex") {
-            // A text in double quotes is the same in JSON and in YAML.
+            // A string in double quotes is the same in JSON and in YAML.
             let tag = serde_json::Value::from(tag.as_str());
             let _ = writeln!(text, "- {tag}");
         }

@@ -1,11 +1,10 @@
 //! Folders that are replaced as a whole.
 //!
-//! Files can be replaced in one step, folders cannot. A new folder is written beside the old one
-//! and made safe on the disk; then the old one is moved aside to `.NAME.phex-old`, the new one is
-//! moved in, and the old one is deleted. Whoever is stopped between the two moves leaves a
-//! complete old folder under that name, and readers take it from there. So at every moment there
-//! is a complete bundle, old or new. Two that write the same bundle at the same time are not
-//! guarded against.
+//! A file can be replaced in one step, a folder cannot. The new folder is written beside the old one
+//! and flushed to the disk. Then the old one is renamed to `.NAME.phex-old`, the new one takes its
+//! place, and the old one is deleted. A process that is stopped between the two moves leaves a
+//! complete old folder under that name, where readers find it. So a complete bundle, old or new,
+//! exists at every moment. Two processes must not write the same bundle at the same time.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,17 +13,17 @@ use std::path::{Path, PathBuf};
 
 use super::PARTS;
 
-/// Where a folder is put and where its old one is kept for a moment.
-pub(super) struct Places {
-    /// The folder that holds both.
+/// The path of a bundle, and the path of the old one while it is replaced.
+pub(super) struct BundlePaths {
+    /// The folder that contains both.
     pub(super) parent: PathBuf,
     pub(super) target: PathBuf,
     pub(super) aside: PathBuf,
     name: OsString,
 }
 
-impl Places {
-    pub(super) fn of(folder: &Path) -> io::Result<Places> {
+impl BundlePaths {
+    pub(super) fn of(folder: &Path) -> io::Result<BundlePaths> {
         // A link keeps pointing at its target.
         let target = match fs::canonicalize(folder) {
             Ok(target) => target,
@@ -32,14 +31,14 @@ impl Places {
             Err(error) => return Err(error),
         };
         let Some(name) = target.file_name().map(OsString::from) else {
-            return Err(io::Error::other("a bundle is a folder with a name"));
+            return Err(io::Error::other("a bundle needs a folder with a name"));
         };
         let parent = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
             _ => PathBuf::from("."),
         };
         let aside = parent.join(hidden(&name, ".phex-old"));
-        Ok(Places { parent, target, aside, name })
+        Ok(BundlePaths { parent, target, aside, name })
     }
 
     /// An empty folder beside the target.
@@ -48,29 +47,29 @@ impl Places {
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         {
-            // As for any new folder: what the umask leaves, and not for the owner alone.
+            // Temporary folders belong to their owner alone; this one gets the usual permissions.
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(fs::Permissions::from_mode(0o777));
         }
         builder.prefix(&prefix).tempdir_in(&self.parent)
     }
 
-    /// Puts a complete folder in the place of the target.
+    /// Replaces the target by a complete folder.
     pub(super) fn replace(&self, new: tempfile::TempDir) -> io::Result<()> {
         sync(new.path())?;
         if self.target.exists() {
-            // What is aside now was left when someone was stopped while deleting it.
+            // A process that was stopped while deleting an old folder has left it here.
             remove(&self.aside)?;
             fs::rename(&self.target, &self.aside)?;
         }
         if let Err(error) = fs::rename(new.path(), &self.target) {
-            // Back to what it was; if that fails too, readers still find the old one aside.
+            // The old folder is moved back. If that fails too, readers find it aside.
             if self.aside.exists() {
                 let _ = fs::rename(&self.aside, &self.target);
             }
             return Err(error);
         }
-        // It has another name now: there is nothing to delete.
+        // The temporary folder has been moved, so there is nothing to delete.
         let _ = new.keep();
         sync(&self.parent)?;
         remove(&self.aside)
@@ -84,7 +83,7 @@ fn hidden(name: &OsString, end: &str) -> OsString {
     hidden
 }
 
-/// Deletes a bundle, and nothing else that might be there.
+/// Deletes the parts of a bundle and its folder, and nothing else.
 fn remove(folder: &Path) -> io::Result<()> {
     if !folder.exists() {
         return Ok(());
@@ -98,7 +97,7 @@ fn remove(folder: &Path) -> io::Result<()> {
     fs::remove_dir(folder)
 }
 
-/// Makes the entries of a folder safe on the disk, where the system can.
+/// Flushes the entries of a folder to the disk, where the system can.
 fn sync(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

@@ -1,16 +1,16 @@
-//! Model bundles: a folder with all that a trained model is.
+//! Model bundles: a folder that holds a complete trained model.
 //!
 //! ```text
 //! model/
-//!   config.json         format, version, and what the model says of itself
+//!   config.json         format, version and the configuration of the model
 //!   graph.json          the labels and their relations
-//!   model.safetensors   the numbers
+//!   model.safetensors   the parameters
 //!   README.md           the model card, for people
 //! ```
 //!
-//! [`write_bundle`] writes all of it or nothing, [`read_bundle`] checks all of it. What the
-//! configuration says beside its format and version is the business of those who train.
-//! [`write_tensors`] and [`read_tensors`] do the same for numbers alone, as checkpoints need.
+//! [`write_bundle`] writes all of it or nothing, and [`read_bundle`] checks all of it. The content of
+//! the configuration, apart from its format and version, is up to the crate that trains models.
+//! [`write_tensors`] and [`read_tensors`] handle the parameters alone, for checkpoints.
 
 mod card;
 mod folder;
@@ -28,12 +28,12 @@ pub use read::read_bundle;
 pub use tensors::{Tensor, TensorData, read_tensors, write_tensors};
 pub use write::write_bundle;
 
-/// The version of bundles that this crate writes, and the newest that it reads.
+/// The bundle version that this crate writes, and the newest that it can read.
 pub const BUNDLE_VERSION: u64 = 1;
 
-/// What `format` says in the configuration.
+/// The value of `format` in the configuration.
 const FORMAT: &str = "phex-bundle";
-/// The keys of the configuration that are not its own content.
+/// The keys of the configuration that the bundle itself needs.
 const RESERVED: [&str; 3] = ["format", "version", "phex"];
 
 const CONFIG: &str = "config.json";
@@ -43,15 +43,15 @@ const CARD: &str = "README.md";
 /// All parts, in the order in which they are written.
 const PARTS: [&str; 4] = [GRAPH, MODEL, CARD, CONFIG];
 
-/// A trained model: what a bundle holds.
+/// The content of a bundle: a trained model.
 #[derive(Debug, Clone)]
 pub struct Bundle {
-    /// What the model says of itself, without the keys `format`, `version` and `phex`.
+    /// The configuration of the model, without the keys `format`, `version` and `phex`.
     pub config: Map<String, Value>,
     /// The labels and their relations.
     pub graph: RelationGraph,
-    /// The numbers, by name.
+    /// The parameters, by name.
     pub tensors: BTreeMap<String, Tensor>,
-    /// The text of `README.md`; [`ModelCard`] makes one.
+    /// The text of `README.md`; [`ModelCard`] creates it.
     pub card: String,
 }

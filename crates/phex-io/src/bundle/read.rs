@@ -6,27 +6,24 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::folder::Places;
+use super::folder::BundlePaths;
 use super::{BUNDLE_VERSION, Bundle, CARD, CONFIG, FORMAT, GRAPH, MODEL, RESERVED, read_tensors};
 use crate::{Error, Format, ReadOptions, read_graph};
 
-/// How many bytes the configuration and the card may have.
+/// How many bytes the configuration and the card may have at most.
 const MAX_TEXT: u64 = 16 << 20;
 
-/// Reads a bundle. A folder that someone was stopped in replacing is read as it was before.
+/// Reads a bundle. If a process was stopped while replacing it, the old bundle is read.
 ///
-/// The card is for people: a bundle without `README.md` has an empty one.
+/// The card is for people only: a bundle without `README.md` gets an empty one.
 ///
 /// # Errors
-/// When the folder is no bundle or of a newer version, or a part is missing or damaged.
+/// When the folder is not a bundle or is of a newer version, or a part is missing or damaged.
 pub fn read_bundle(folder: &Path) -> Result<Bundle, Error> {
-    let places = Places::of(folder)
+    let paths = BundlePaths::of(folder)
         .map_err(|source| Error::Read { path: folder.display().to_string(), source })?;
-    let folder = if !places.target.exists() && places.aside.exists() {
-        places.aside.as_path()
-    } else {
-        folder
-    };
+    let folder =
+        if !paths.target.exists() && paths.aside.exists() { paths.aside.as_path() } else { folder };
     if !folder.is_dir() {
         let message = String::from("there is no such folder; a bundle is a folder");
         return Err(Error::Bundle { path: folder.display().to_string(), message });
@@ -50,7 +47,7 @@ pub fn read_bundle(folder: &Path) -> Result<Bundle, Error> {
     Ok(Bundle { config, graph, tensors, card })
 }
 
-/// The configuration without the keys that are not its own.
+/// The configuration, without the keys of the bundle itself.
 pub(super) fn read_config(folder: &Path) -> Result<Map<String, Value>, Error> {
     let path = folder.join(CONFIG);
     let wrong = |message: String| Error::Bundle { path: path.display().to_string(), message };
@@ -58,7 +55,7 @@ pub(super) fn read_config(folder: &Path) -> Result<Map<String, Value>, Error> {
     let config = serde_json::from_str::<Map<String, Value>>(&text);
     let mut config = config.map_err(|error| wrong(format!("line {}: {error}", error.line())))?;
     if config.get("format").and_then(Value::as_str) != Some(FORMAT) {
-        return Err(wrong(format!("this is no bundle: `format` is not \"{FORMAT}\"")));
+        return Err(wrong(format!("this is not a bundle: `format` is not \"{FORMAT}\"")));
     }
     let writer = match config.get("phex").and_then(Value::as_str) {
         Some(version) => format!("phex {version}"),
@@ -68,8 +65,8 @@ pub(super) fn read_config(folder: &Path) -> Result<Map<String, Value>, Error> {
         Some(1..=BUNDLE_VERSION) => {}
         Some(version) if version > BUNDLE_VERSION => {
             return Err(wrong(format!(
-                "this is version {version} of bundles and phex {} reads version \
-                 {BUNDLE_VERSION}; use {writer}, which wrote it, or a newer one",
+                "the bundle has version {version}, and phex {} reads version {BUNDLE_VERSION}; use \
+                 {writer}, which wrote it, or a newer one",
                 env!("CARGO_PKG_VERSION")
             )));
         }
@@ -79,7 +76,7 @@ pub(super) fn read_config(folder: &Path) -> Result<Map<String, Value>, Error> {
     Ok(config)
 }
 
-/// Reads a part; one that is not there is named as such.
+/// Reads a part; the error names a part that is missing.
 fn part<T>(
     folder: &Path,
     name: &str,

@@ -1,7 +1,7 @@
-//! Numbers by name, in safetensors files: a header of JSON, then the bytes.
+//! Named arrays of numbers, in safetensors files: a JSON header, then the bytes.
 //!
-//! The header is held to 1 MiB, and what it claims to the length of the file, before the library
-//! looks at it. Written in order of names, so that the same numbers are the same bytes.
+//! Before the library reads the header, it is limited to 1 MiB and its claims to the length of the
+//! file. Tensors are written in a fixed order, so that equal numbers give equal files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -14,11 +14,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::output::Output;
+use crate::files::output::Output;
 
-/// How many bytes the header may have.
+/// How many bytes the header may have at most.
 const MAX_HEADER: u64 = 1 << 20;
-/// The key of the texts in the header.
+/// The key of the metadata in the header.
 const METADATA: &str = "__metadata__";
 
 /// The numbers of a tensor, row after row.
@@ -90,12 +90,12 @@ fn numbers<const N: usize, T>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Ve
     bytes.as_chunks::<N>().0.iter().map(|chunk| number(*chunk)).collect()
 }
 
-/// Numbers and their shape.
+/// Numbers with a shape.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
-    /// How many there are in each dimension.
+    /// The size of each dimension.
     pub shape: Vec<usize>,
-    /// The numbers: as many as the shape says.
+    /// The numbers; their count is the product of the shape.
     pub data: TensorData,
 }
 
@@ -111,11 +111,10 @@ impl Tensor {
     }
 }
 
-/// Writes tensors, with texts that describe them, to a safetensors file. The file appears once it
-/// is complete.
+/// Writes tensors and metadata to a safetensors file, which appears once it is complete.
 ///
 /// # Errors
-/// When a tensor has more or fewer numbers than its shape says, names and texts have more than
+/// When the number of values of a tensor does not match its shape, names and metadata have more than
 /// 1 MiB, or the file cannot be written.
 pub fn write_tensors(
     path: &Path,
@@ -123,7 +122,7 @@ pub fn write_tensors(
     metadata: &BTreeMap<String, String>,
 ) -> Result<(), Error> {
     let wrong = |message: String| Error::Bundle { path: path.display().to_string(), message };
-    // Wide numbers first, so that all of them lie at multiples of their size.
+    // The widest numbers come first, so that all are aligned to their size.
     let mut order: Vec<(&String, &Tensor)> = tensors.iter().collect();
     order.sort_by_key(|(_, tensor)| std::cmp::Reverse(tensor.data.dtype().bitsize()));
     let mut header = serde_json::Map::new();
@@ -135,7 +134,9 @@ pub fn write_tensors(
         let numbers = tensor.shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size));
         if numbers != Some(tensor.data.len()) || name.as_str() == METADATA {
             let (found, shape) = (tensor.data.len(), &tensor.shape);
-            return Err(wrong(format!("the tensor `{name}` has {found} numbers for {shape:?}")));
+            return Err(wrong(format!(
+                "the tensor `{name}` has {found} numbers for the shape {shape:?}"
+            )));
         }
         let dtype = tensor.data.dtype();
         let end = start + tensor.data.len() * dtype.bitsize() / 8;
@@ -149,7 +150,7 @@ pub fn write_tensors(
     header.resize(header.len().next_multiple_of(8), b' ');
     if header.len() as u64 > MAX_HEADER {
         return Err(wrong(format!(
-            "names and texts have {} bytes; 1 MiB is allowed",
+            "names and metadata have {} bytes; 1 MiB is allowed",
             header.len()
         )));
     }
@@ -163,11 +164,10 @@ pub fn write_tensors(
     write().map_err(|source| Error::Write { path: path.display().to_string(), source })
 }
 
-/// Reads the tensors and the texts of a safetensors file.
+/// Reads the tensors and the metadata of a safetensors file.
 ///
 /// # Errors
-/// When the file cannot be read, is damaged, or has a tensor of another type than those of
-/// [`TensorData`].
+/// When the file cannot be read, is damaged, or has a tensor of a type that [`TensorData`] lacks.
 #[allow(clippy::type_complexity)]
 pub fn read_tensors(
     path: &Path,
@@ -176,7 +176,7 @@ pub fn read_tensors(
     let bytes = read_checked(path).map_err(|source| Error::Read { path: name.clone(), source })?;
     let wrong = |message: String| Error::Bundle {
         path: name.clone(),
-        message: format!("the file is damaged or no safetensors file: {message}"),
+        message: format!("the file is damaged or not a safetensors file: {message}"),
     };
     let bytes = bytes.map_err(wrong)?;
     let file = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
@@ -194,15 +194,15 @@ pub fn read_tensors(
     Ok((tensors, metadata.into_iter().collect()))
 }
 
-/// What is checked of the header before the library sees it.
+/// An entry of the header, as far as it is checked before the library reads it.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Entry {
+enum HeaderEntry {
     Tensor { data_offsets: (u64, u64) },
     Other(serde::de::IgnoredAny),
 }
 
-/// The bytes of a file whose header is short and claims no more than there is.
+/// The bytes of a file, once its header is short enough and its claims fit the file.
 fn read_checked(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
@@ -215,15 +215,15 @@ fn read_checked(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
         return Ok(Err(format!("the header claims {length} bytes, and 1 MiB is allowed")));
     }
     Read::by_ref(&mut file).take(length).read_to_end(&mut bytes)?;
-    let header = serde_json::from_slice::<HashMap<String, Entry>>(&bytes[8..]);
+    let header = serde_json::from_slice::<HashMap<String, HeaderEntry>>(&bytes[8..]);
     let entries = match header {
         Ok(entries) => entries,
         Err(error) => return Ok(Err(format!("the header: {error}"))),
     };
     let data = size.saturating_sub(8 + length);
     for (name, entry) in entries {
-        // The library adds the ends up and does not expect them to be beyond all bounds.
-        if let Entry::Tensor { data_offsets: (start, end) } = entry
+        // The library adds offsets without checking for overflow.
+        if let HeaderEntry::Tensor { data_offsets: (start, end) } = entry
             && (start > end || end > data)
         {
             return Ok(Err(format!("the tensor `{name}` is not inside the file")));

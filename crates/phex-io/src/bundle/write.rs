@@ -2,51 +2,51 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::folder::Places;
+use super::folder::BundlePaths;
 use super::{
     BUNDLE_VERSION, Bundle, CARD, CONFIG, FORMAT, GRAPH, MODEL, PARTS, RESERVED, read,
     write_tensors,
 };
-use crate::output::Output;
+use crate::files::output::write_text;
 use crate::{Error, Format, write_graph};
 
-/// Writes a bundle to a folder, which is made, or replaced if it is a bundle already.
+/// Writes a bundle to a new folder, or replaces an existing bundle.
 ///
-/// The parts are written to a new folder beside it, which is moved into place once it is
-/// complete: whoever is stopped on the way leaves the old bundle or the new one, and
-/// [`read_bundle`](super::read_bundle) finds it. A folder `.NAME.phex-new-…` that was left so can
-/// be deleted.
+/// The parts are written to a new folder beside it, which takes its place once it is complete. A
+/// process that is stopped on the way leaves the old bundle or the new one, and
+/// [`read_bundle`](super::read_bundle) finds it. A folder `.NAME.phex-new-…` that it left can be
+/// deleted.
 ///
 /// # Errors
-/// When the folder is there and is no bundle or holds other files too, a tensor has another shape
-/// than it says, or the system cannot write it.
+/// When the folder exists and is not a bundle or contains other files, the number of values of a
+/// tensor does not match its shape, or the system cannot write the folder.
 pub fn write_bundle(folder: &Path, bundle: &Bundle) -> Result<(), Error> {
     let shown = folder.display().to_string();
     let failed = |source| Error::Write { path: shown.clone(), source };
     let config = config(folder, bundle)?;
-    let places = Places::of(folder).map_err(failed)?;
-    may_replace(&places.target)?;
-    let new = places.start().map_err(failed)?;
+    let paths = BundlePaths::of(folder).map_err(failed)?;
+    may_replace(&paths.target)?;
+    let new = paths.start().map_err(failed)?;
     let part = |name: &str| new.path().join(name);
     write_graph(&bundle.graph, &part(GRAPH), Some(Format::Json))?;
     write_tensors(&part(MODEL), &bundle.tensors, &BTreeMap::new())?;
     write_text(&part(CARD), &bundle.card)?;
-    // Last: a folder without it is no bundle.
+    // The configuration comes last: a folder without it is not a bundle.
     write_text(&part(CONFIG), &config)?;
-    places.replace(new).map_err(failed)
+    paths.replace(new).map_err(failed)
 }
 
 /// The text of the configuration.
 fn config(folder: &Path, bundle: &Bundle) -> Result<String, Error> {
     let wrong = |message| Error::Bundle { path: folder.display().to_string(), message };
     if let Some(key) = RESERVED.iter().find(|key| bundle.config.contains_key(**key)) {
-        let message =
-            format!("the configuration has a key `{key}`, which bundles keep for themselves");
+        let message = format!(
+            "the configuration has the key `{key}`, which is reserved for the bundle itself"
+        );
         return Err(wrong(message));
     }
     let mut config = serde_json::Map::new();
@@ -61,16 +61,7 @@ fn config(folder: &Path, bundle: &Bundle) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(|error| wrong(error.to_string()))
 }
 
-fn write_text(path: &Path, text: &str) -> Result<(), Error> {
-    let write = || {
-        let mut output = Output::create(path)?;
-        output.write_all(text.as_bytes())?;
-        output.finish()
-    };
-    write().map_err(|source| Error::Write { path: path.display().to_string(), source })
-}
-
-/// Refuses to replace what is no bundle, or more than one.
+/// Refuses to replace a folder that is not a bundle or contains other files.
 fn may_replace(target: &Path) -> Result<(), Error> {
     let shown = || target.display().to_string();
     let wrong = |message: String| Err(Error::Bundle { path: shown(), message });
@@ -87,15 +78,16 @@ fn may_replace(target: &Path) -> Result<(), Error> {
         empty = false;
         if !PARTS.iter().any(|part| name.as_os_str() == *part) {
             return wrong(format!(
-                "the folder holds `{}`, which is no part of a bundle, and is not replaced; choose \
-                 another folder",
+                "the folder is not replaced, because it contains `{}`, which is not part of a \
+                 bundle; choose another folder",
                 name.display()
             ));
         }
     }
     if !empty && let Err(Error::Bundle { message, .. }) = read::read_config(target) {
         return wrong(format!(
-            "the folder is no bundle and is not replaced ({message}); choose another folder"
+            "the folder is not replaced, because it is not a bundle ({message}); choose another \
+             folder"
         ));
     }
     Ok(())

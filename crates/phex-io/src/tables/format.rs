@@ -1,10 +1,10 @@
-//! The forms of tables: their names and how a file shows which one it is.
+//! The formats of tables: their names, and how to recognise them.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// A form of tables of scores. `docs/tables.md` describes each.
+/// A file format of tables. `docs/tables.md` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TableFormat {
@@ -12,14 +12,14 @@ pub enum TableFormat {
     Csv,
     /// Text separated by tabs, with a header.
     Tsv,
-    /// An array of NumPy, without names.
+    /// A NumPy array, without column names.
     Npy,
     /// Apache Parquet.
     Parquet,
 }
 
 impl TableFormat {
-    /// Every form, in the order of the documentation.
+    /// Every format, in the order of the documentation.
     pub const ALL: [TableFormat; 4] =
         [TableFormat::Csv, TableFormat::Tsv, TableFormat::Npy, TableFormat::Parquet];
 
@@ -33,12 +33,12 @@ impl TableFormat {
         }
     }
 
-    /// The names of all forms, separated by commas.
+    /// The names of all formats, separated by commas.
     pub fn names() -> String {
         TableFormat::ALL.map(TableFormat::name).join(", ")
     }
 
-    /// The form that the name of a file shows.
+    /// The format that the name of a file implies.
     ///
     /// ```
     /// use phex_io::TableFormat;
@@ -56,8 +56,8 @@ impl TableFormat {
         })
     }
 
-    /// The form that the first bytes of a file show: the marks of npy and Parquet files, else a
-    /// line of text, with tabs or not.
+    /// The format that the first bytes of a file imply: npy and Parquet files have marks, and a line
+    /// of text is TSV if it has tabs, else CSV.
     ///
     /// ```
     /// use phex_io::TableFormat;
@@ -80,9 +80,9 @@ impl TableFormat {
     }
 }
 
-/// How an npy file starts.
+/// The first bytes of an npy file.
 pub(super) const NPY_MAGIC: &[u8] = b"\x93NUMPY";
-/// How a Parquet file starts.
+/// The first bytes of a Parquet file.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 impl fmt::Display for TableFormat {
@@ -97,7 +97,7 @@ impl FromStr for TableFormat {
     fn from_str(name: &str) -> Result<TableFormat, String> {
         let found = TableFormat::ALL.into_iter().find(|format| format.name() == name);
         let known = TableFormat::names;
-        found.ok_or_else(|| format!("`{name}` is not a form of tables; the forms are {}", known()))
+        found.ok_or_else(|| format!("`{name}` is not a table format; the formats are {}", known()))
     }
 }
 

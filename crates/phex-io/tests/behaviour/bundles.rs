@@ -152,11 +152,11 @@ fn other_folders_are_not_replaced() {
     fs::create_dir(&path).unwrap();
     fs::write(path.join("thesis.txt"), "years of work").unwrap();
     let error = write_bundle(&path, &bundle(1)).unwrap_err().to_string();
-    assert!(error.contains("`thesis.txt`, which is no part of a bundle"), "{error}");
+    assert!(error.contains("`thesis.txt`, which is not part of a bundle"), "{error}");
     fs::remove_file(path.join("thesis.txt")).unwrap();
     fs::write(path.join("config.json"), "{\"format\": \"other\"}").unwrap();
     let error = write_bundle(&path, &bundle(1)).unwrap_err().to_string();
-    assert!(error.contains("the folder is no bundle and is not replaced"), "{error}");
+    assert!(error.contains("the folder is not replaced, because it is not a bundle"), "{error}");
     assert_eq!(entries(&path), ["config.json"]);
     fs::remove_file(path.join("config.json")).unwrap();
     fs::write(path.join("README.md"), "a project").unwrap();
@@ -200,16 +200,16 @@ fn damaged_parts_are_named() {
         message(&path)
     };
     let newer = config(r#"{"format": "phex-bundle", "version": 2, "phex": "3.1.4"}"#);
-    assert!(newer.contains("version 2 of bundles"), "{newer}");
+    assert!(newer.contains("the bundle has version 2"), "{newer}");
     assert!(newer.contains("use phex 3.1.4, which wrote it, or a newer one"), "{newer}");
     assert!(config(r#"{"format": "phex-bundle", "version": 0}"#).contains("`version` is not"));
     assert!(config(r#"{"format": "phex-bundle"}"#).contains("`version` is not"));
     assert!(config("[]").contains("config.json"));
-    assert!(config(r#"{"architectures": ["Bert"]}"#).contains("this is no bundle"));
+    assert!(config(r#"{"architectures": ["Bert"]}"#).contains("this is not a bundle"));
     let mut taken = bundle(1);
     taken.config.insert("version".into(), json!(7));
     let error = write_bundle(&folder.path().join("x"), &taken).unwrap_err().to_string();
-    assert!(error.contains("a key `version`"), "{error}");
+    assert!(error.contains("the key `version`"), "{error}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn tensors_are_checked_and_described() {
     assert_eq!(fs::read(&path).unwrap(), bytes);
     let wrong = BTreeMap::from([("w".to_owned(), Tensor::f32(&[2, 2], vec![0.0; 3]))]);
     let error = write_tensors(&path, &wrong, &BTreeMap::new()).unwrap_err().to_string();
-    assert!(error.contains("the tensor `w` has 3 numbers for [2, 2]"), "{error}");
+    assert!(error.contains("the tensor `w` has 3 numbers for the shape [2, 2]"), "{error}");
     let long = BTreeMap::from([("text".to_owned(), "x".repeat(1 << 20))]);
     assert!(write_tensors(&path, &tensors, &long).unwrap_err().to_string().contains("1 MiB"));
     // What was there is still there.

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use crate::common::{names, npy};
 use phex::graph::{GraphBuilder, RelationGraph};
+use phex::infer::Evidence;
 use phex_io::{
     Dataset, DatasetOptions, Error, Format, LabelForm, ReadOptions, TargetOptions, TargetSource,
     Targets, Unlisted, graph_of_arff, parse_graph, read_dataset, read_label_names,
@@ -47,13 +48,17 @@ fn message(name: &str, content: &str, targets: TargetOptions) -> String {
 
 /// Each row as text: on `+`, off `-`, unknown `.`.
 fn rows(targets: &Targets) -> Vec<String> {
-    let mut values = vec![0; targets.labels()];
+    let mut values = vec![Evidence::Unknown; targets.labels()];
     (0..targets.rows())
         .map(|row| {
             targets.fill(row, &mut values);
-            let evidence = targets.evidence(row);
-            assert_eq!(evidence.len(), values.len());
-            values.iter().map(|value| ['-', '.', '+'][(value + 1) as usize]).collect()
+            assert_eq!(targets.evidence(row), values);
+            let sign = |value: &Evidence| match value {
+                Evidence::On => '+',
+                Evidence::Off => '-',
+                Evidence::Unknown => '.',
+            };
+            values.iter().map(sign).collect()
         })
         .collect()
 }
@@ -64,7 +69,7 @@ fn one_column_of_names() {
     let targets = read("a.csv", csv, column("is", LabelForm::Name)).unwrap();
     assert_eq!(rows(&targets), [".+...", ".....", "....+", "....."]);
     let error = message("a.csv", "x,is\n1,dgo\n", column("is", LabelForm::Name));
-    let expected = "a.csv:2: column `is`: `dgo` is no label of the graph; did you mean `dog`?";
+    let expected = "a.csv:2: column `is`: `dgo` is not a label of the graph; did you mean `dog`?";
     assert!(error.ends_with(expected), "{error}");
     assert!(message("a.csv", csv, column("are", LabelForm::Name)).contains("no column is named"));
     let options = DatasetOptions {
@@ -91,7 +96,7 @@ fn worlds_and_ancestors() {
     let csv = "x,is\n1,\n2,?\n3,cat\n";
     assert_eq!(rows(&read("a.csv", csv, list.clone()).unwrap()), ["-----", ".....", "+--+-"]);
     let error = message("a.csv", "x,is\n1,puppy;!animal\n", list);
-    assert!(error.contains("`dog` is on and `animal`, which is above it, is off"), "{error}");
+    assert!(error.contains("`dog` is on, and its ancestor `animal` is off"), "{error}");
 }
 
 #[test]
@@ -102,7 +107,7 @@ fn one_column_of_numbers() {
     assert_eq!(rows(&read("a.csv", csv, ids.clone()).unwrap()), expected);
     for bad in ["5", "1.5", "-2", "dog", "inf", "1e300"] {
         let error = message("a.csv", &format!("x,is\n1,{bad}\n"), ids.clone());
-        assert!(error.contains("is no number of a label; there are 5 labels"), "{error}");
+        assert!(error.contains("is not the number of a label; there are 5 labels"), "{error}");
     }
     let named = TargetOptions { names: Some(names(&["cat", "dog"])), ..ids.clone() };
     let csv = "x,is\n1,1\n2,0\n";
@@ -110,7 +115,7 @@ fn one_column_of_numbers() {
     assert!(message("a.csv", "x,is\n1,2\n", named).contains("there are 2 names"));
     let wrong = TargetOptions { names: Some(names(&["cat", "dgo"])), ..ids };
     let error = message("a.csv", csv, wrong);
-    assert!(error.contains("number 1: `dgo` is no label of the graph; did you mean"), "{error}");
+    assert!(error.contains("number 1: `dgo` is not a label of the graph; did you mean"), "{error}");
 }
 
 #[test]
@@ -135,7 +140,7 @@ fn lists_in_one_column() {
     assert_eq!(rows(&read("a.arff", arff, list.clone()).unwrap()), expected);
     let error = message("a.csv", "x,are\n1,dog;!dog\n", list.clone());
     assert!(error.contains("the label `dog` is both on and off"), "{error}");
-    assert!(message("a.csv", "x,are\n1,dog;!cot\n", list).contains("`cot` is no label"));
+    assert!(message("a.csv", "x,are\n1,dog;!cot\n", list).contains("`cot` is not a label"));
 }
 
 #[test]
@@ -153,10 +158,13 @@ fn a_matrix_of_columns() {
     let error = message("a.csv", "dog,x\n2,1\n", matrix.clone());
     assert!(error.contains("a.csv:2: column `dog`: the cell is `2`; a cell is 1 (on)"), "{error}");
     let error = message("a.csv", "x,y\n2,1\n", matrix.clone());
-    assert!(error.contains("no column is named as a label"), "{error}");
+    assert!(error.contains("no column has the name of a label"), "{error}");
     let upwards = TargetOptions { ancestors: true, ..matrix };
     let error = message("a.csv", "x,dog,animal\n1,1,1\n2,1,0\n", upwards);
-    assert!(error.contains("a.csv:3: column `dog`: the label `dog` is on and `animal`"), "{error}");
+    assert!(
+        error.contains("a.csv:3: column `dog`: the label `dog` is on, and its ancestor `animal`"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -184,13 +192,13 @@ fn files_of_their_own() {
     assert_eq!(read("t.csv", b"plant,dog\n?,1\n,\n1,?\n", files(None)).unwrap(), expected);
     assert_eq!(read("t.csv", b"n,is\n1,dog\n2,\n3,plant\n", files(Some("is"))).unwrap(), expected);
     let error = read("t.csv", b"n,is\n1,dgo\n", files(Some("is"))).unwrap_err().to_string();
-    assert!(error.contains("t.csv:2: column `is`: `dgo` is no label"), "{error}");
+    assert!(error.contains("t.csv:2: column `is`: `dgo` is not a label"), "{error}");
     let error = read("t.txt", b"1\n", ids.clone()).unwrap_err().to_string();
     assert!(error.contains("3 rows of features and 1 of targets"), "{error}");
     let error = read("t.txt", b"1\n9\n", ids).unwrap_err();
     assert_eq!(error.line(), Some(2));
     let error = read("t.npy", &npy("|u1", "(3,)", &[1, 7, 2]), files(None)).unwrap_err();
-    assert!(error.to_string().contains("row 2, column `f0`: `7` is no number"), "{error}");
+    assert!(error.to_string().contains("row 2, column `f0`: `7` is not the number"), "{error}");
 }
 
 #[cfg(feature = "parquet")]
@@ -279,7 +287,7 @@ fn hierarchical_attributes() {
     let error =
         read_dataset(std::slice::from_ref(&path), &options, Some(&graph)).unwrap_err().to_string();
     assert!(
-        error.contains(":6: attribute `class`: the class `b/d` is not declared; did you mean"),
+        error.contains(":6: column `class`: the class `b/d` is not declared; did you mean"),
         "{error}"
     );
     std::fs::write(&path, "@attribute x real\n@data\n").unwrap();

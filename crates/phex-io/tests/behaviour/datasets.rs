@@ -3,7 +3,8 @@ use std::path::PathBuf;
 
 use crate::common::{names, npy};
 use phex_io::{
-    Dataset, DatasetFormat, DatasetOptions, Error, FeatureKind, FeatureSchema, Unseen, read_dataset,
+    Dataset, DatasetFormat, DatasetOptions, Error, FeatureKind, FeatureSchema, Limits, Unseen,
+    read_dataset,
 };
 
 /// A folder with files, which is deleted in the end.
@@ -69,13 +70,13 @@ fn columns_are_chosen() {
     let missing = DatasetOptions { features: Some(names(&["y", "a", "z"])), ..plain() };
     assert!(message("x.csv", csv, &missing).contains("`y`, nor another one"));
     let both = DatasetOptions { drop: names(&["a"]), keep: names(&["a"]), ..plain() };
-    assert!(message("x.csv", csv, &both).contains("`a` is asked for in two ways"));
+    assert!(message("x.csv", csv, &both).contains("`a` is requested for two purposes"));
     assert!(message("x.csv", "a,a\n1,2\n", &plain()).contains("two columns are named `a`"));
 }
 
 #[test]
 fn mistakes_have_places() {
-    let few = DatasetOptions { max_categories: 2, ..plain() };
+    let few = DatasetOptions { limits: Limits { categories: 2, ..Limits::default() }, ..plain() };
     let error = message("x.csv", "a,id\n1,x\n2,y\n3,z\n", &few);
     let expected = "x.csv:4: column `id`: `x` makes this a column of text, and it has more than 2";
     assert!(error.contains(expected), "{error}");
@@ -84,23 +85,25 @@ fn mistakes_have_places() {
     let error =
         message("x.csv", "", &DatasetOptions { format: Some("csv".parse().unwrap()), ..plain() });
     assert!(error.contains("no header"), "{error}");
-    let long = DatasetOptions {
-        limits: phex_io::TableLimits { max_line: 10, ..Default::default() },
-        ..plain()
-    };
+    let long =
+        DatasetOptions { limits: Limits { record_bytes: 10, ..Limits::default() }, ..plain() };
     assert!(matches!(
         read("x.csv", "a\n12345678901\n", &long),
         Err(Error::LineTooLong { line: 2, .. })
     ));
-    let small = DatasetOptions { max_values: 3, ..plain() };
+    let small = DatasetOptions { limits: Limits { values: 3, ..Limits::default() }, ..plain() };
     assert!(message("x.csv", "a,b\n1,2\n3,4\n", &small).contains("more than the 3 values allowed"));
     // Categories count too: 2 rows of 3 columns.
-    let small = DatasetOptions { max_values: 5, ..plain() };
+    let small = DatasetOptions { limits: Limits { values: 5, ..Limits::default() }, ..plain() };
     assert!(message("x.csv", "a,b\n1,p\n3,q\n", &small).contains("more than the 5 values"));
     let long = format!("{},id\na,{}\nb,x\n", "n".repeat(30), "k".repeat(10));
-    let small = DatasetOptions { max_values: 10, ..plain() };
+    let small = DatasetOptions { limits: Limits { values: 10, ..Limits::default() }, ..plain() };
     assert!(message("x.csv", &long, &small).contains("more than the 40 bytes of names allowed"));
-    let keep = DatasetOptions { max_values: 2, keep: names(&["id"]), ..plain() };
+    let keep = DatasetOptions {
+        limits: Limits { values: 2, ..Limits::default() },
+        keep: names(&["id"]),
+        ..plain()
+    };
     assert!(message("x.csv", &long, &keep).contains("the 8 bytes of kept text allowed"));
     assert!(message("x.csv", ",a\n0,1\n", &plain()).contains("has no name"));
     assert!(matches!(read_dataset(&[], &plain(), None), Err(Error::Table { .. })));
@@ -186,7 +189,7 @@ fn parquet_has_types() {
     let keep = DatasetOptions { keep: names(&["id"]), ..plain() };
     let error = message("x.parquet", &bytes, &keep);
     assert!(
-        error.contains("`day` is of type Date32 and no feature; leave it out with --drop \"day\""),
+        error.contains("the column `day` is of type Date32 and cannot be a feature"),
         "{error}"
     );
     let options = DatasetOptions { drop: names(&["day"]), ..keep };
@@ -203,10 +206,7 @@ const ARFF: &str = "% comment\n@RELATION 'r'\n@attribute 'a b' REAL\n@attribute 
 #[test]
 fn arff_has_declared_types() {
     let error = message("x.arff", ARFF, &plain());
-    assert!(
-        error.contains("`s` is of type string and no feature; leave it out with --drop"),
-        "{error}"
-    );
+    assert!(error.contains("the column `s` is of type string and cannot be a feature"), "{error}");
     let keep = DatasetOptions { keep: names(&["s"]), ..plain() };
     for name in ["x.arff", "x"] {
         let data = read(name, ARFF, &keep).unwrap();
@@ -218,11 +218,11 @@ fn arff_has_declared_types() {
     assert_eq!(read("x.arff", ARFF, &keep).unwrap().schema.columns[1].kind, declared);
     let error = message("x.arff", ARFF.replace("1.5,'y y'", "1.5,w"), &keep);
     assert!(
-        error.contains("x.arff:8: attribute `n`: `w` is none of the declared values"),
+        error.contains("x.arff:8: column `n`: `w` is not one of the declared values"),
         "{error}"
     );
     let error = message("x.arff", ARFF.replace("1.5,", "wide,"), &keep);
-    assert!(error.contains("x.arff:8: attribute `a b`: the cell is `wide`"), "{error}");
+    assert!(error.contains("x.arff:8: column `a b`: the cell is `wide`"), "{error}");
     let format: DatasetFormat = "arff".parse().unwrap();
     assert_eq!(format, DatasetFormat::Arff);
     assert!("xls".parse::<DatasetFormat>().unwrap_err().contains("parquet, arff"));

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::common::{names, npy};
 use phex::graph::{GraphBuilder, RelationGraph};
 use phex_io::{
-    Dataset, DatasetOptions, Error, LabelForm, TargetOptions, TargetSource, Tensor, graph_of_arff,
-    read_dataset, read_tensors, write_tensors,
+    Dataset, DatasetOptions, Error, LabelForm, Limits, TargetOptions, TargetSource, Tensor,
+    graph_of_arff, read_dataset, read_tensors, write_tensors,
 };
 use proptest::prelude::*;
 
@@ -50,9 +50,9 @@ fn read(
 ) -> Result<Dataset, Error> {
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();
-    let max_values = 1 << 16;
+    let limits = Limits { values: 1 << 16, ..Limits::default() };
     let targets = Some(targets.clone());
-    let options = DatasetOptions { targets, max_values, ..DatasetOptions::default() };
+    let options = DatasetOptions { targets, limits, ..DatasetOptions::default() };
     if name.ends_with("arff") {
         // Whatever graph the bytes declare.
         if let Ok(Ok(graph)) = graph_of_arff(&path).map(|builder| builder.build()) {
@@ -81,7 +81,10 @@ fn claims_are_held_to_limits() {
     text += &"{}\n".repeat(2000);
     let path = folder.path().join("x.arff");
     std::fs::write(&path, &text).unwrap();
-    let options = DatasetOptions { max_values: 1 << 20, ..DatasetOptions::default() };
+    let options = DatasetOptions {
+        limits: Limits { values: 1 << 20, ..Limits::default() },
+        ..DatasetOptions::default()
+    };
     let error = read_dataset(std::slice::from_ref(&path), &options, None).unwrap_err().to_string();
     assert!(error.contains("more than the 1048576 values allowed"), "{error}");
     // A path of very many levels.
@@ -112,11 +115,12 @@ fn targets_are_held_to_limits() {
     let files = TargetSource::Files { paths: vec![text], column: None };
     for source in [TargetSource::Column("is".into()), files] {
         let targets = Some(TargetOptions::new(source));
-        let (features, max_values) = (Some(names(&["x"])), 100);
-        let options = DatasetOptions { targets, features, max_values, ..Default::default() };
+        let features = Some(names(&["x"]));
+        let limits = Limits { values: 100, ..Limits::default() };
+        let options = DatasetOptions { targets, features, limits, ..Default::default() };
         assert!(read_dataset(std::slice::from_ref(&csv), &options, Some(&graph())).is_ok());
         std::fs::write(&csv, format!("x,is\n{}", "1,a\n".repeat(100))).unwrap();
-        let options = DatasetOptions { max_values: 99, ..options };
+        let options = DatasetOptions { limits: Limits { values: 99, ..limits }, ..options };
         let error = read_dataset(std::slice::from_ref(&csv), &options, Some(&graph())).unwrap_err();
         assert!(matches!(error, Error::TooMuchData { .. }), "{error}");
     }
@@ -210,7 +214,12 @@ fn damaged_parquet_is_no_panic() {
     let path = folder.path().join("x.parquet");
     let targets = Some(TargetOptions::new(TargetSource::Column("is".into())));
     let drop = names(&["day"]);
-    let options = DatasetOptions { targets, drop, max_values: 1 << 16, ..Default::default() };
+    let options = DatasetOptions {
+        targets,
+        drop,
+        limits: Limits { values: 1 << 16, ..Limits::default() },
+        ..Default::default()
+    };
     let (good, graph) = (parquet(), graph());
     let read = |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use phex::graph::GraphBuilder;
 use phex::graph::document::Document;
-use phex_io::{Error, Format, ReadOptions, parse_graph, read_graph, read_graph_from};
+use phex_io::{Error, Format, Limits, ReadOptions, parse_graph, read_graph, read_graph_from};
 use proptest::prelude::*;
 
 const TOML: &str = "exclude = \"siblings\"\nlabels = [\"a\", \"b\", { name = \"c\", title = \"C\" }]\n\
@@ -203,7 +203,10 @@ fn a_deep_outline() {
             Ok(count)
         }
     }
-    let options = ReadOptions { max_bytes: 16 << 20, ..ReadOptions::default() };
+    let options = ReadOptions {
+        limits: Limits { file_bytes: 16 << 20, ..Limits::default() },
+        ..ReadOptions::default()
+    };
     let outline = Outline { level: 0, line: Vec::new() };
     let error = read_graph_from(outline, "deep.outline", &options).unwrap_err();
     assert!(matches!(error, Error::TooLarge { limit, .. } if limit == 16 << 20), "{error}");
@@ -280,7 +283,10 @@ fn an_endless_line_is_refused_early() {
     // JSON has no limit on lines, but all have one on the file.
     let taken = Rc::new(Cell::new(0));
     let endless = Endless { left: 1 << 30, byte: b' ', taken: Rc::clone(&taken) };
-    let options = ReadOptions { max_bytes: 4 << 20, ..ReadOptions::default() };
+    let options = ReadOptions {
+        limits: Limits { file_bytes: 4 << 20, ..Limits::default() },
+        ..ReadOptions::default()
+    };
     let error = read_graph_from(endless, "x.json", &options).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
     assert!(taken.get() <= 5 << 20, "{} bytes were read", taken.get());
@@ -295,7 +301,8 @@ fn files_and_labels_have_limits() {
     let error = read_graph(&path, &ReadOptions::default()).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
 
-    let options = ReadOptions { max_labels: 3, ..ReadOptions::default() };
+    let options =
+        ReadOptions { limits: Limits { labels: 3, ..Limits::default() }, ..ReadOptions::default() };
     let text = b"parent,child\na,b\na,c\na,d\na,e\n";
     let error = parse_graph(text, "x.csv", Format::Csv, &options).unwrap_err();
     assert_eq!(

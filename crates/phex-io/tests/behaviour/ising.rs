@@ -157,12 +157,12 @@ fn faults_say_where_and_what() {
         (IsingFormat::Qubo, "0 0 1\n", "m:1: the line `p qubo"),
         (IsingFormat::Qubo, "p qubo 0 2 1 0\n2 2 1\n", "m:2: variable 2 is not below the 2"),
         (IsingFormat::Qubo, "p qubo 0 2 1 1\n1 1 1\n", "m:2: the `p` line promises"),
-        (IsingFormat::Qubo, "p qubo 0 99999999999 0 0\n", "m:1: after `p qubo 0`"),
-        (IsingFormat::Sparse, "2 2\n1 2 3\n", "m:2: 2 terms are promised and 1 found"),
+        (IsingFormat::Qubo, "p qubo 0 99999999999 0 0\n", "m:1: `p qubo 0` is followed by"),
+        (IsingFormat::Sparse, "2 2\n1 2 3\n", "m:2: the header promises 2 terms and the file has 1"),
         (IsingFormat::Sparse, "2 1\n0 2 3\n", "m:2: variables are numbered from 1 to 2"),
         (IsingFormat::MaxCut, "x\n", "m:1: `x` should be the number of variables"),
-        (IsingFormat::Bqm, "{\n\"type\": 3}", "m:2: no binary quadratic model"),
-        (IsingFormat::Sparse, "2 2\n1 1 1e308\n1 1 1e308\n", "not finite, or too large"),
+        (IsingFormat::Bqm, "{\n\"type\": 3}", "m:2: this is not a binary quadratic model"),
+        (IsingFormat::Sparse, "2 2\n1 1 1e308\n1 1 1e308\n", "not finite, or is too large"),
     ];
     for (format, text, expected) in cases {
         let found = fault(text, format);
@@ -171,19 +171,19 @@ fn faults_say_where_and_what() {
     let bytes = GOOD[3].replace("\"use_bytes\": false", "\"use_bytes\": true");
     assert!(fault(&bytes, IsingFormat::Bqm).contains("use_bytes=False"));
     let old = GOOD[3].replace("3.0.0", "1.0.0");
-    assert!(fault(&old, IsingFormat::Bqm).contains("the schema `1.0.0`"));
+    assert!(fault(&old, IsingFormat::Bqm).contains("the schema is `1.0.0`"));
 }
 
 #[test]
 fn samples_are_of_this_model() {
     let names = ["dog", "cat"].map(String::from);
     let fault = |text: &str| parse_samples(text.as_bytes(), "s", &names).unwrap_err().to_string();
-    assert!(fault("dog,cow\n1,0\n").contains("a variable `cow`, which is no label"));
+    assert!(fault("dog,cow\n1,0\n").contains("a variable `cow`, which is not a label"));
     assert!(fault("dog\n1\n").contains("no variable `cat`"));
     assert!(fault("dog,dog,cat\n1,0,1\n").contains("two variables are named `dog`"));
     assert!(fault("dog,cat\n1,0\n1,-1\n").contains("s:3: column `cat`"));
     assert!(fault("dog,cat\n1,2\n").contains("s:2"));
-    assert!(fault("dog,cat\n1\n").contains("s:2: the row does not fit the header"));
+    assert!(fault("dog,cat\n1\n").contains("s:2: the row has 1 cells and the header has 2"));
     // A model that went out by numbers comes back by numbers.
     let samples = parse_samples(b"1,0\n0,1\n", "s", &names).unwrap();
     assert_eq!(samples[0].state, [true, false]);

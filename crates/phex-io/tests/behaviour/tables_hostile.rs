@@ -3,7 +3,7 @@ use std::fs;
 use std::io::{self, Read};
 
 use crate::common::{formats, names, npy, read_all, read_bytes, read_evidence, write};
-use phex_io::{Error, Rows, TableFormat, TableLimits, TableReader, Values};
+use phex_io::{Error, Limits, ScoreReader, ScoreRows, ScoreValues, TableFormat};
 use proptest::prelude::*;
 
 #[test]
@@ -14,7 +14,7 @@ fn an_array_that_claims_much_is_refused() {
     for rows in ["1000000000000", "18446744073709551615"] {
         let bytes = npy("<f8", &format!("({rows}, 2)"), &[0; 64]);
         fs::write(&path, &bytes).unwrap();
-        let error = TableReader::open(&path, None, &labels, &[], &TableLimits::default());
+        let error = ScoreReader::open(&path, None, &labels, &[], &Limits::default());
         assert!(error.unwrap_err().to_string().contains("claims"), "{rows}");
         // A stream has no length: what is there is read, and then it ends too early.
         let error = read_bytes(&bytes, TableFormat::Npy, &["a", "b"], &[]).unwrap_err();
@@ -23,7 +23,7 @@ fn an_array_that_claims_much_is_refused() {
     // All rows at once are asked for: no more memory than the file has.
     let stream = io::Cursor::new(npy("<f8", "(1000000000000, 2)", &[0; 64]));
     let mut reader =
-        TableReader::from_reader(stream, "s", None, &labels, &[], &TableLimits::default()).unwrap();
+        ScoreReader::from_reader(stream, "s", None, &labels, &[], &Limits::default()).unwrap();
     assert!(reader.next_rows(usize::MAX).is_err());
     let long = b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}";
     let error = read_bytes(long, TableFormat::Npy, &["a"], &[]).unwrap_err().to_string();
@@ -32,12 +32,12 @@ fn an_array_that_claims_much_is_refused() {
 
 #[test]
 fn rows_of_text_have_a_limit() {
-    let limits = TableLimits { max_line: 100, ..TableLimits::default() };
+    let limits = Limits { record_bytes: 100, ..Limits::default() };
     let labels = names(&["a", "b"]);
     let read = |start: &'static [u8], endless: u8| {
         let stream = start.chain(io::repeat(endless));
         let reader =
-            TableReader::from_reader(stream, "s", Some(TableFormat::Csv), &labels, &[], &limits);
+            ScoreReader::from_reader(stream, "s", Some(TableFormat::Csv), &labels, &[], &limits);
         reader.and_then(|mut reader| reader.next_rows(10)).unwrap_err()
     };
     assert!(matches!(read(b"", b'x'), Error::LineTooLong { line: 1, .. }));
@@ -45,7 +45,7 @@ fn rows_of_text_have_a_limit() {
     assert!(matches!(read(b"a,b\n1,2\n1,\"", b'\n'), Error::LineTooLong { line: 3, .. }));
     let exact = format!("a,b\n1,{}\n", "1".repeat(98));
     let stream = io::Cursor::new(exact.into_bytes());
-    let mut reader = TableReader::from_reader(stream, "s", None, &labels, &[], &limits).unwrap();
+    let mut reader = ScoreReader::from_reader(stream, "s", None, &labels, &[], &limits).unwrap();
     assert_eq!(reader.next_rows(10).unwrap().unwrap().count, 1);
 }
 
@@ -60,7 +60,7 @@ fn samples() -> Vec<(TableFormat, Vec<&'static str>, Vec<u8>)> {
             let values: Vec<f32> = (0..60).map(|i| i as f32 / 7.0).collect();
             let column: Vec<String> = (0..20).map(|i| format!("x{i},")).collect();
             let kept = vec![column; keep.len()];
-            let rows = Rows { count: 20, values: Values::F32(values), kept };
+            let rows = ScoreRows { count: 20, values: ScoreValues::F32(values), kept };
             let path = folder.path().join(format!("s.{format}"));
             write(&path, format, &labels, &names(&keep), &rows);
             (format, keep, fs::read(path).unwrap())
@@ -68,7 +68,7 @@ fn samples() -> Vec<(TableFormat, Vec<&'static str>, Vec<u8>)> {
         .collect()
 }
 
-fn read(bytes: &[u8], format: TableFormat, keep: &[&str]) -> Result<Rows, Error> {
+fn read(bytes: &[u8], format: TableFormat, keep: &[&str]) -> Result<ScoreRows, Error> {
     let _ = read_evidence(bytes, format, &["a", "b, \"c\"", "é"]);
     read_bytes(bytes, format, &["a", "b, \"c\"", "é"], keep)
 }
@@ -144,19 +144,19 @@ fn long_tables_are_read_in_pieces() {
     let labels = names(&["a", "b"]);
     let stream = b"a,b\n".chain(Endless(0));
     let mut reader =
-        TableReader::from_reader(stream, "s", None, &labels, &[], &TableLimits::default()).unwrap();
+        ScoreReader::from_reader(stream, "s", None, &labels, &[], &Limits::default()).unwrap();
     for _ in 0..100 {
         let rows = reader.next_rows(1000).unwrap().unwrap();
         assert_eq!((rows.count, rows.values.len()), (1000, 2000));
     }
     let stream = npy("<f4", "(1000, 2)", &[0; 8000]);
-    let mut reader = TableReader::from_reader(
+    let mut reader = ScoreReader::from_reader(
         io::Cursor::new(stream),
         "s",
         None,
         &labels,
         &[],
-        &TableLimits::default(),
+        &Limits::default(),
     )
     .unwrap();
     assert_eq!(read_all(&mut reader, 7).unwrap().count, 1000);

@@ -2,14 +2,14 @@
 #![cfg(feature = "parquet")]
 use std::sync::Arc;
 
-use crate::common::{read_bytes, read_evidence};
+use crate::common::{codes, read_bytes, read_evidence};
 use arrow_array::types::{Float32Type, Int8Type};
 use arrow_array::{
     ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, ListArray, RecordBatch,
     StringArray, TimestampMicrosecondArray,
 };
 use parquet::arrow::ArrowWriter;
-use phex_io::{TableFormat, TableLimits, TableReader, Values};
+use phex_io::{Limits, ScoreReader, ScoreValues, TableFormat};
 
 fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter_with_nullable(
@@ -32,12 +32,12 @@ fn columns_may_be_of_both_types_and_null() {
     ]);
     let keep = ["name", "id", "ok"];
     let rows = read_bytes(&bytes, TableFormat::Parquet, &["a", "b"], &keep).unwrap();
-    let Values::F64(values) = rows.values else { panic!("doubles") };
+    let ScoreValues::F64(values) = rows.values else { panic!("doubles") };
     assert_eq!(values[..3], [1.5, 0.1, 2.5]);
     assert!(values[3].is_nan());
     assert_eq!(rows.kept, [["x", "é"], ["7", ""], ["true", "false"]]);
     let error = read_bytes(&bytes, TableFormat::Parquet, &["a", "b"], &keep[..2]).unwrap_err();
-    assert!(error.to_string().contains("use --keep \"ok\""), "{error}");
+    assert!(error.to_string().contains("the column `ok` is not a label of the model"), "{error}");
 }
 
 #[test]
@@ -49,18 +49,21 @@ fn lists_have_an_entry_for_each_label() {
     let ids = || -> ArrayRef { Arc::new(StringArray::from(vec!["x", "y", "z"])) };
     let bytes = file(vec![("scores", lists(rows)), ("id", ids())]);
     let rows = read_bytes(&bytes, TableFormat::Parquet, &["a", "b"], &["id"]).unwrap();
-    let Values::F32(values) = rows.values else { panic!("single") };
+    let ScoreValues::F32(values) = rows.values else { panic!("single") };
     assert_eq!(values[..2], [1.0, 2.0]);
     assert!(values[2].is_nan() && values[3].is_nan() && values[4].is_nan());
     assert_eq!((values[5], rows.kept), (3.0, vec![vec!["x".into(), "y".into(), "z".into()]]));
     let error = read_bytes(&bytes, TableFormat::Parquet, &["a", "b", "c"], &["id"]).unwrap_err();
-    assert!(error.to_string().contains("row 1 has 2 entries and the model 3 labels"), "{error}");
+    assert!(
+        error.to_string().contains("row 1 has 2 entries and the model has 3 labels"),
+        "{error}"
+    );
 
     let rows = vec![Some(vec![Some(1), Some(0), Some(-1)]), None, Some(vec![None, Some(1), None])];
     let list = Arc::new(ListArray::from_iter_primitive::<Int8Type, _, _>(rows));
     let bytes = file(vec![("evidence", list)]);
     let rows = read_evidence(&bytes, TableFormat::Parquet, &["a", "b", "c"]).unwrap();
-    assert_eq!(rows.values, [1, -1, 0, 0, 0, 0, 0, 1, 0]);
+    assert_eq!(codes(&rows.values), [1, 0, -1, -1, -1, -1, -1, 1, -1]);
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn evidence_columns_may_be_missing() {
         ("a", Arc::new(Int64Array::from(vec![Some(0), Some(-1), Some(1)]))),
     ]);
     let rows = read_evidence(&bytes, TableFormat::Parquet, &["a", "b", "c"]).unwrap();
-    assert_eq!(rows.values, [-1, 0, 1, 0, 0, -1, 1, 0, 0]);
+    assert_eq!(codes(&rows.values), [0, -1, 1, -1, -1, 0, 1, -1, -1]);
     let bytes = file(vec![("c", Arc::new(Float32Array::from(vec![1.0, 0.5])))]);
     let error = read_evidence(&bytes, TableFormat::Parquet, &["c"]).unwrap_err().to_string();
     assert!(error.starts_with("e: row 2, column `c`: the cell is 0.5"), "{error}");
@@ -84,7 +87,7 @@ fn other_types_are_refused() {
         read_bytes(&bytes, TableFormat::Parquet, labels, keep).unwrap_err().to_string()
     };
     let integers = message(Arc::new(Int64Array::from(vec![1])), &[]);
-    assert!(integers.contains("`x` is of type Int64; scores are numbers"), "{integers}");
+    assert!(integers.contains("`x` is of type Int64; scores are floating-point"), "{integers}");
     let times = message(Arc::new(TimestampMicrosecondArray::from(vec![1])), &["x"]);
     assert!(times.contains("text, numbers and booleans can be kept"), "{times}");
 }
@@ -94,8 +97,8 @@ fn row_groups_have_a_limit() {
     let bytes =
         file(vec![("a", Arc::new(Float32Array::from_iter_values((0..1000).map(|i| i as f32))))]);
     let (labels, bytes) = ([String::from("a")], std::io::Cursor::new(bytes));
-    let limits = TableLimits { max_row_group: 100, ..TableLimits::default() };
-    let error = TableReader::from_reader(bytes, "s", None, &labels, &[], &limits).unwrap_err();
+    let limits = Limits { row_group_bytes: 100, ..Limits::default() };
+    let error = ScoreReader::from_reader(bytes, "s", None, &labels, &[], &limits).unwrap_err();
     assert!(error.to_string().contains("write smaller row groups"), "{error}");
 }
 

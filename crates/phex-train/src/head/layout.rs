@@ -1,7 +1,7 @@
-//! Where each weight of a head is.
+//! The place of each weight of a head.
 //!
-//! All weights are one flat array, so that optimisers, averages and checkpoints are loops over it;
-//! the layout names its parts.
+//! All weights are one flat array, so that optimisers, averages and checkpoints are loops over it. The
+//! layout names its parts.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::config::{HeadConfig, Norm};
 
 /// A named part of the flat array.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct NamedWeights {
     pub(crate) name: String,
     pub(crate) shape: Vec<usize>,
     pub(crate) range: Range<usize>,
@@ -32,16 +32,18 @@ pub(super) struct Layer {
     pub(super) running: Option<(Range<usize>, Range<usize>)>,
 }
 
+/// The parts of the flat arrays of weights and running averages.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct WeightLayout {
     pub(super) layers: Vec<Layer>,
-    pub(crate) weights: Vec<Part>,
-    pub(crate) averages: Vec<Part>,
+    pub(crate) weights: Vec<NamedWeights>,
+    pub(crate) averages: Vec<NamedWeights>,
 }
 
-impl Layout {
-    pub(crate) fn new(config: &HeadConfig, inputs: usize, outputs: usize) -> Layout {
-        let mut layout = Layout { layers: Vec::new(), weights: Vec::new(), averages: Vec::new() };
+impl WeightLayout {
+    pub(crate) fn new(config: &HeadConfig, inputs: usize, outputs: usize) -> WeightLayout {
+        let mut layout =
+            WeightLayout { layers: Vec::new(), weights: Vec::new(), averages: Vec::new() };
         let widths: Vec<usize> =
             std::iter::once(inputs).chain(config.hidden.iter().copied()).chain([outputs]).collect();
         for (at, pair) in widths.windows(2).enumerate() {
@@ -63,21 +65,26 @@ impl Layout {
         layout
     }
 
-    /// How many weights there are.
+    /// The number of weights.
     pub(crate) fn len(&self) -> usize {
         self.weights.last().map_or(0, |part| part.range.end)
     }
 
-    /// How many running averages there are.
+    /// The number of running averages.
     pub(crate) fn averages_len(&self) -> usize {
         self.averages.last().map_or(0, |part| part.range.end)
     }
 }
 
-fn push(parts: &mut Vec<Part>, name: String, shape: &[usize], decays: bool) -> Range<usize> {
+fn push(
+    parts: &mut Vec<NamedWeights>,
+    name: String,
+    shape: &[usize],
+    decays: bool,
+) -> Range<usize> {
     let start = parts.last().map_or(0, |part| part.range.end);
     let range = start..start + shape.iter().product::<usize>();
-    parts.push(Part { name, shape: shape.to_vec(), range: range.clone(), decays });
+    parts.push(NamedWeights { name, shape: shape.to_vec(), range: range.clone(), decays });
     range
 }
 
@@ -88,7 +95,7 @@ fn push(parts: &mut Vec<Part>, name: String, shape: &[usize], decays: bool) -> R
 pub(super) fn matrix(values: &[f32], rows: usize, columns: usize) -> ArrayView2<'_, f32> {
     match ArrayView2::from_shape((rows, columns), values) {
         Ok(view) => view,
-        Err(_) => panic!("{} values are no {rows} × {columns} matrix", values.len()),
+        Err(_) => panic!("{} values are not a {rows} × {columns} matrix", values.len()),
     }
 }
 
@@ -104,6 +111,6 @@ pub(super) fn matrix_mut(
     let found = values.len();
     match ArrayViewMut2::from_shape((rows, columns), values) {
         Ok(view) => view,
-        Err(_) => panic!("{found} values are no {rows} × {columns} matrix"),
+        Err(_) => panic!("{found} values are not a {rows} × {columns} matrix"),
     }
 }

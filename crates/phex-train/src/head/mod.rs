@@ -1,7 +1,8 @@
 //! The head: from features to a logit for each label.
 //!
-//! `x → [W, b → norm → max(0, ·) → dropout]* → W, b → ℓ`. No hidden layer is a linear head. Forward and
-//! backward cost 6 operations a weight and row, nearly all in matrix products ([`products`]).
+//! `x → [W, b → norm → max(0, ·) → dropout]* → W, b → ℓ`. Without hidden layers the head is linear.
+//! Forward and backward cost 6 operations per weight and row, nearly all in matrix products
+//! ([`products`]).
 
 mod layout;
 mod norm;
@@ -12,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::{HeadConfig, Norm, Start};
-pub(crate) use layout::Layout;
+pub(crate) use layout::WeightLayout;
 use layout::{Layer, matrix, matrix_mut};
 use norm::Normalised;
 use products::multiply;
@@ -23,25 +24,25 @@ pub struct Head {
     config: HeadConfig,
     inputs: usize,
     outputs: usize,
-    layout: Layout,
+    layout: WeightLayout,
     pub(crate) weights: Vec<f32>,
     pub(crate) averages: Vec<f32>,
 }
 
-/// What the way back needs of the way there.
+/// What the backward pass needs from the forward pass.
 #[derive(Debug)]
 pub(crate) struct Tape {
     rows: usize,
-    /// What entered each layer.
+    /// The input of each layer.
     inputs: Vec<Vec<f32>>,
     norms: Vec<Option<Normalised>>,
 }
 
 impl Head {
-    /// A head with its first weights. Hidden layers are uniform in ±1/√inputs, the last layer starts
+    /// A head with its initial weights. Hidden layers are uniform in ±1/√inputs; the last layer starts
     /// as the configuration says.
     pub fn new(config: &HeadConfig, inputs: usize, outputs: usize, seed: u64) -> Head {
-        let layout = Layout::new(config, inputs, outputs);
+        let layout = WeightLayout::new(config, inputs, outputs);
         let mut weights = vec![0.0; layout.len()];
         let mut averages = vec![0.0; layout.averages_len()];
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x6865_6164);
@@ -72,38 +73,38 @@ impl Head {
         Head { config: config.clone(), inputs, outputs, layout, weights, averages }
     }
 
-    /// How many features it takes.
+    /// The number of features.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// How many labels it gives a logit.
+    /// The number of labels.
     pub fn outputs(&self) -> usize {
         self.outputs
     }
 
-    /// How many weights it has.
+    /// The number of weights.
     pub fn len(&self) -> usize {
         self.weights.len()
     }
 
-    /// Whether it has no weight: then it has no input or no output.
+    /// Whether it has no weights: then it has no input or no output.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }
 
-    /// Puts the biases of the last layer at these values.
+    /// Sets the biases of the last layer.
     pub(crate) fn set_biases(&mut self, biases: &[f32]) {
         if let Some(layer) = self.layout.layers.last() {
             self.weights[layer.bias.clone()].copy_from_slice(biases);
         }
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &WeightLayout {
         &self.layout
     }
 
-    /// The logits of rows of features, one after another.
+    /// The logits of rows of features.
     pub fn logits(&self, features: &[f32]) -> Vec<f32> {
         let mut values = features.to_vec();
         let last = self.layout.layers.len() - 1;
@@ -151,7 +152,7 @@ impl Head {
         z
     }
 
-    /// The logits in training, with what the way back needs. `noise` is the seed of what is left out.
+    /// The logits in training, with what the backward pass needs. `noise` is the seed of dropout.
     pub(crate) fn forward(&mut self, mut features: Vec<f32>, noise: u64) -> (Vec<f32>, Tape) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(noise);
         drop_out(&mut features, self.config.input_dropout, &mut random);
@@ -185,7 +186,7 @@ impl Head {
         })
     }
 
-    /// The gradient of all weights from that of the logits.
+    /// The gradient by all weights from the gradient by the logits.
     pub(crate) fn backward(&self, tape: &Tape, by_logit: Vec<f32>) -> Vec<f32> {
         let mut gradient = vec![0.0; self.weights.len()];
         let mut by_output = by_logit;
@@ -213,8 +214,8 @@ impl Head {
         gradient
     }
 
-    /// Through dropout, the activation and the norm of a hidden layer, in place. What was left out
-    /// or cut is 0 in what entered the next layer, and nothing else is.
+    /// Back through dropout, the activation and the norm of a hidden layer, in place. Dropped and cut-off
+    /// values are 0 in the input of the next layer, and no others are.
     fn back_through_activation(
         &self,
         at: usize,
@@ -235,14 +236,14 @@ impl Head {
     }
 }
 
-/// Sets a part of the values to 0 and scales the others up, so that the mean stays.
+/// Sets a fraction of the values to 0 and scales the others up, so that the mean stays the same.
 fn drop_out(values: &mut [f32], part: f64, random: &mut Xoshiro256PlusPlus) {
     if part == 0.0 {
         return;
     }
     let limit = (part * 65536.0) as u64;
     let scale = (1.0 / (1.0 - part)) as f32;
-    // Sixteen bits a value are enough.
+    // Sixteen bits per value are enough.
     for four in values.chunks_mut(4) {
         let mut bits = random.random::<u64>();
         for value in four {

@@ -1,5 +1,5 @@
 //! Batch and layer norm: `y = scale · (z − mean)/√(variance + ε) + shift`, with the mean over the rows of
-//! a batch (a value a column) or over a row.
+//! a batch (one per column) or over a row.
 //!
 //! Backward, with `ẑ` the normalised value, `g = ∂L/∂y · scale` and means over the same axis:
 //! `∂L/∂z = (g − mean(g) − ẑ mean(g ẑ)) / √(variance + ε)`.
@@ -8,18 +8,18 @@ const EPSILON: f32 = 1e-5;
 /// How much of the running averages a batch replaces.
 const MOMENTUM: f32 = 0.1;
 
-/// What the way back needs.
+/// What the backward pass needs.
 #[derive(Debug, Clone)]
 pub(super) struct Normalised {
-    /// Whether the mean is over a row, not over a column.
+    /// Whether the mean is over a row rather than a column.
     by_row: bool,
     /// `ẑ`, rows × columns.
     values: Vec<f32>,
-    /// `1/√(variance + ε)`, one a column or one a row.
+    /// `1/√(variance + ε)`, one per column or one per row.
     inverse: Vec<f32>,
 }
 
-/// Over the rows of a batch; `running` mean and variance move along.
+/// Over the rows of a batch; updates the `running` mean and variance.
 pub(super) fn batch(
     z: &mut [f32],
     columns: usize,
@@ -54,7 +54,7 @@ pub(super) fn batch(
     Normalised { by_row: false, values, inverse }
 }
 
-/// In prediction, by the running averages.
+/// By the running averages, in prediction.
 pub(super) fn batch_frozen(
     z: &mut [f32],
     columns: usize,
@@ -87,7 +87,7 @@ pub(super) fn layer(z: &mut [f32], columns: usize, (scale, shift): (&[f32], &[f3
 }
 
 impl Normalised {
-    /// From the gradient after the norm to that before it, in place, and those of scale and shift.
+    /// Turns the gradient after the norm into the one before it, in place, and adds those of scale and shift.
     pub(super) fn back(
         &self,
         gradient: &mut [f32],

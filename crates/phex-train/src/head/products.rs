@@ -1,8 +1,8 @@
 //! Matrix products on the threads of the current pool.
 //!
-//! An output is cut into tiles of a fixed size, so that a result has the same bits whatever the
-//! number of threads. A tile is one product by `matrixmultiply`, which packs what it reads: tiles
-//! are large enough for that to cost little.
+//! An output is cut into tiles of a fixed size, so that results have the same bits for any number of
+//! threads. A tile is one product by `matrixmultiply`, which packs its inputs; tiles are large enough for
+//! that to cost little.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
@@ -18,7 +18,7 @@ pub(super) fn multiply(
     out: ArrayViewMut2<'_, f32>,
 ) {
     let (rows, columns) = out.dim();
-    // Along the axis that gives more tiles.
+    // Along the axis with more tiles.
     if rows.div_ceil(TILE_ROWS) >= columns.div_ceil(TILE_COLUMNS) {
         let tiles = a.axis_chunks_iter(Axis(0), TILE_ROWS);
         share(tiles.zip(by(out, Axis(0), TILE_ROWS)), |a, out| product(a, b, out));

@@ -1,4 +1,4 @@
-//! Each label on its own: `Σ_t log(1 + exp(∓ℓ_t))` over the observed labels.
+//! Each label on its own: `Σ_t log(1 + exp(∓ℓ_t))` over the targets.
 
 use phex::infer::Evidence;
 
@@ -12,10 +12,10 @@ pub(super) fn softplus(x: f32) -> f32 {
 }
 
 /// The loss of a row; its gradient is added to `by_logit`.
-pub(super) fn loss(logits: &[f32], observed: &[Evidence], by_logit: &mut [f32]) -> f64 {
+pub(super) fn loss(logits: &[f32], evidence: &[Evidence], by_logit: &mut [f32]) -> f64 {
     let mut total = 0.0;
-    for ((&logit, &seen), slope) in logits.iter().zip(observed).zip(by_logit) {
-        match seen {
+    for ((&logit, &entry), slope) in logits.iter().zip(evidence).zip(by_logit) {
+        match entry {
             Evidence::Unknown => {}
             Evidence::On => {
                 total += f64::from(softplus(-logit));

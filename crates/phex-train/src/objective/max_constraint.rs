@@ -1,16 +1,16 @@
 //! The largest sigmoid below each label: the layer and loss of C-HMCNN (Giunchiglia and Lukasiewicz
 //! 2020), as a baseline.
 //!
-//! `p_A = max_{B ⊑ A} σ(ℓ_B)` over the labels that `A` subsumes, itself included. An observed label
-//! costs `−log(1 − p_A)` when it is off and `−log max_{B ⊑ A, B on} σ(ℓ_B)` when it is on: there only
-//! labels that are on may answer for it. A row costs O(labels + edges).
+//! `p_A = max_{B ⊑ A} σ(ℓ_B)` over the labels that `A` subsumes, itself included. A target
+//! costs `−log(1 − p_A)` when it is off and `−log max_{B ⊑ A, B on} σ(ℓ_B)` when it is on: in that case only
+//! labels that are on count. A row costs O(labels + edges).
 
 use phex::graph::RelationGraph;
 use phex::infer::Evidence;
 
 use super::independent::{sigmoid, softplus};
 
-/// The hierarchy from below.
+/// The hierarchy from the leaves up.
 #[derive(Debug, Clone)]
 pub(crate) struct MaxConstraint {
     /// Labels with their children, children before parents.
@@ -30,7 +30,7 @@ impl MaxConstraint {
         self.order.len()
     }
 
-    /// For each label the one below it with the largest logit, of those that may.
+    /// For each label, the allowed label below it with the largest logit.
     fn best(&self, logits: &[f32], may: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
         let mut best: Vec<Option<u32>> = vec![None; logits.len()];
         for (label, children) in &self.order {
@@ -43,12 +43,12 @@ impl MaxConstraint {
         best
     }
 
-    pub(super) fn loss(&self, logits: &[f32], observed: &[Evidence], by_logit: &mut [f32]) -> f64 {
+    pub(super) fn loss(&self, logits: &[f32], evidence: &[Evidence], by_logit: &mut [f32]) -> f64 {
         let any = self.best(logits, |_| true);
-        let on = self.best(logits, |label| observed[label] == Evidence::On);
+        let on = self.best(logits, |label| evidence[label] == Evidence::On);
         let mut total = 0.0;
-        for (label, &seen) in observed.iter().enumerate() {
-            match (seen, any[label], on[label]) {
+        for (label, &entry) in evidence.iter().enumerate() {
+            match (entry, any[label], on[label]) {
                 (Evidence::On, _, Some(best)) => {
                     let logit = logits[best as usize];
                     total += f64::from(softplus(-logit));

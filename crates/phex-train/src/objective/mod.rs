@@ -1,8 +1,8 @@
-//! What is minimised: the loss of the observed labels under the relations, or a baseline.
+//! What is minimised: the loss of the targets under the relations, or a baseline.
 //!
-//! Every objective turns a batch of logits and what is observed into a loss and its gradient, and
-//! logits into a probability for each label. The baselines are what people use without phex, so
-//! that they can be compared under the same trainer.
+//! Every objective turns a batch of logits and evidence into a loss and its gradient, and logits into a
+//! probability for each label. The baselines are what people use without phex, so that they can be
+//! compared under the same trainer.
 
 mod independent;
 mod max_constraint;
@@ -27,19 +27,18 @@ pub(crate) struct BatchLoss {
     pub(crate) total: f64,
     /// Its derivative by each logit.
     pub(crate) by_logit: Vec<f32>,
-    /// Its derivative by the cost of each term, where asked for.
+    /// Its derivative by the cost of each term, if requested.
     pub(crate) by_cost: Option<Vec<f64>>,
-    /// The first row whose observed labels hard relations forbid.
+    /// The first row whose evidence contradicts hard relations.
     pub(crate) impossible: Option<usize>,
-    /// The probability of each label before its labels are seen, where the loss needed them in every
-    /// row.
+    /// The probability of each label without the evidence, if the loss needed them in every row.
     pub(crate) probabilities: Option<Vec<f32>>,
 }
 
 /// An objective, made for one graph.
 #[derive(Debug, Clone)]
 pub(crate) enum Objective {
-    Relations { runner: Arc<dyn Backend>, loss: Loss },
+    Relations { backend: Arc<dyn Backend>, loss: Loss },
     Independent { labels: usize },
     Softmax(Softmax),
     MaxConstraint(MaxConstraint),
@@ -54,7 +53,7 @@ impl Objective {
         Ok(match config {
             ObjectiveConfig::Relations { loss } => {
                 let engine = crate::engine::compile(Model::new(graph)?, options)?;
-                Objective::Relations { runner: Arc::new(engine), loss }
+                Objective::Relations { backend: Arc::new(engine), loss }
             }
             ObjectiveConfig::Independent => Objective::Independent { labels: graph.len() },
             ObjectiveConfig::Softmax { coarse } => Objective::Softmax(Softmax::new(graph, coarse)),
@@ -62,21 +61,21 @@ impl Objective {
         })
     }
 
-    /// The same on a device, to be asked for this.
+    /// The same objective on a device, which must support what is wanted.
     pub(crate) fn on(self, accelerator: &dyn Accelerator, want: Want) -> Result<Objective, Error> {
         match self {
-            Objective::Relations { runner, loss } => {
-                let runner = accelerator.move_engine(runner.engine(), want)?;
-                Ok(Objective::Relations { runner, loss })
+            Objective::Relations { backend, loss } => {
+                let backend = accelerator.move_engine(backend.engine(), want)?;
+                Ok(Objective::Relations { backend, loss })
             }
             _ => Err(Error::NothingToAccelerate),
         }
     }
 
-    /// The engine, where relations take part.
+    /// The engine, if the objective has relations.
     pub(crate) fn engine(&self) -> Option<&Engine> {
         match self {
-            Objective::Relations { runner, .. } => Some(runner.engine()),
+            Objective::Relations { backend, .. } => Some(backend.engine()),
             _ => None,
         }
     }
@@ -84,21 +83,21 @@ impl Objective {
     pub(crate) fn loss(
         &self,
         logits: &[f32],
-        observed: &[Evidence],
+        evidence: &[Evidence],
         weights: &[f64],
         costs: bool,
     ) -> Result<BatchLoss, Error> {
         match self {
-            Objective::Relations { runner, loss } => {
-                let labels = runner.engine().model().len();
-                let block = Block::new(labels, logits).with_evidence(observed);
+            Objective::Relations { backend, loss } => {
+                let labels = backend.engine().model().len();
+                let block = Block::new(labels, logits).with_evidence(evidence);
                 let objective = learn::Objective { loss: *loss, costs };
-                let found = learn::gradients(&**runner, &block, Some(weights), objective)?;
+                let found = learn::gradients(&**backend, &block, Some(weights), objective)?;
                 let is_impossible = |status: &RowStatus| *status == RowStatus::Impossible;
-                // Rows of which nothing is observed, or without weight, were left out.
-                let is_seen = |row: &[Evidence]| row.iter().any(|&e| e != Evidence::Unknown);
+                // Rows without evidence or weight were left out.
+                let has_evidence = |row: &[Evidence]| row.iter().any(|&e| e != Evidence::Unknown);
                 let all = weights.iter().all(|weight| *weight != 0.0)
-                    && observed.chunks_exact(labels).all(is_seen);
+                    && evidence.chunks_exact(labels).all(has_evidence);
                 Ok(BatchLoss {
                     total: found.total(Some(weights)),
                     impossible: found.status.iter().position(is_impossible),
@@ -108,29 +107,31 @@ impl Objective {
                 })
             }
             Objective::Independent { labels } => {
-                Ok(by_row(*labels, logits, observed, weights, |logits, observed, by_logit| {
-                    Some(independent::loss(logits, observed, by_logit))
+                Ok(by_row(*labels, logits, evidence, weights, |logits, evidence, by_logit| {
+                    Some(independent::loss(logits, evidence, by_logit))
                 }))
             }
             Objective::Softmax(softmax) => {
-                Ok(by_row(softmax.labels(), logits, observed, weights, |logits, observed, out| {
-                    softmax.loss(logits, observed, out)
+                Ok(by_row(softmax.labels(), logits, evidence, weights, |logits, evidence, out| {
+                    softmax.loss(logits, evidence, out)
                 }))
             }
-            Objective::MaxConstraint(constraint) => {
-                Ok(by_row(constraint.labels(), logits, observed, weights, |logits, seen, out| {
-                    Some(constraint.loss(logits, seen, out))
-                }))
-            }
+            Objective::MaxConstraint(constraint) => Ok(by_row(
+                constraint.labels(),
+                logits,
+                evidence,
+                weights,
+                |logits, evidence, out| Some(constraint.loss(logits, evidence, out)),
+            )),
         }
     }
 
     /// The probability of each label.
     pub(crate) fn probabilities(&self, logits: &[f32]) -> Result<Vec<f32>, Error> {
         match self {
-            Objective::Relations { runner, .. } => {
-                let block = Block::new(runner.engine().model().len(), logits);
-                Ok(runner.run(&block, Want::default())?.marginals)
+            Objective::Relations { backend, .. } => {
+                let block = Block::new(backend.engine().model().len(), logits);
+                Ok(backend.run(&block, Want::default())?.marginals)
             }
             Objective::Independent { .. } => {
                 Ok(logits.iter().map(|&logit| independent::sigmoid(logit)).collect())
@@ -141,11 +142,11 @@ impl Objective {
     }
 }
 
-/// Objectives whose rows have nothing to do with each other. `None` from `loss`: no state agrees.
+/// Objectives whose rows are independent. `None` from `loss` means that no state agrees with the evidence.
 fn by_row(
     labels: usize,
     logits: &[f32],
-    observed: &[Evidence],
+    evidence: &[Evidence],
     weights: &[f64],
     loss: impl Fn(&[f32], &[Evidence], &mut [f32]) -> Option<f64>,
 ) -> BatchLoss {
@@ -163,7 +164,7 @@ fn by_row(
         if weight == 0.0 {
             continue;
         }
-        match loss(&logits[range.clone()], &observed[range], out) {
+        match loss(&logits[range.clone()], &evidence[range], out) {
             Some(loss) => {
                 found.total += weight * loss;
                 out.iter_mut().for_each(|slope| *slope *= weight as f32);

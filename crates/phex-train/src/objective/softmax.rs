@@ -1,8 +1,8 @@
 //! A softmax over the leaves: `p(leaf) ∝ exp(ℓ)`, and a label above is the sum of its leaves.
 //!
-//! Observed labels leave a set of leaves `A` (those below every label that is on and below none that
-//! is off): the loss is `log Σ_all exp ℓ − log Σ_A exp ℓ`. Without coarse rows only rows with a leaf
-//! that is on count.
+//! The targets leave a set of leaves `A`: those below every label that is on and below none that is off.
+//! The loss is `log Σ_all exp ℓ − log Σ_A exp ℓ`. Without coarse rows, only rows with a leaf that is on
+//! count.
 
 use phex::graph::RelationGraph;
 use phex::infer::Evidence;
@@ -44,17 +44,17 @@ impl Softmax {
     pub(super) fn loss(
         &self,
         logits: &[f32],
-        observed: &[Evidence],
+        evidence: &[Evidence],
         by_logit: &mut [f32],
     ) -> Option<f64> {
-        let has_leaf = self.leaves.iter().any(|&leaf| observed[leaf as usize] == Evidence::On);
-        if observed.iter().all(|&seen| seen == Evidence::Unknown) || !(self.coarse || has_leaf) {
+        let has_leaf = self.leaves.iter().any(|&leaf| evidence[leaf as usize] == Evidence::On);
+        if evidence.iter().all(|&entry| entry == Evidence::Unknown) || !(self.coarse || has_leaf) {
             return Some(0.0);
         }
         let mut on = 0u32;
         let mut hits = vec![0u32; self.leaves.len()];
-        for (label, &seen) in observed.iter().enumerate() {
-            match seen {
+        for (label, &entry) in evidence.iter().enumerate() {
+            match entry {
                 Evidence::Unknown => {}
                 Evidence::On => {
                     on += 1;

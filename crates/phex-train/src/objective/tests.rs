@@ -16,7 +16,7 @@ fn graph() -> RelationGraph {
 fn gradients_are_central_differences() {
     let graph = graph();
     let logits = [0.3f32, -0.4, 0.9, 1.1, -0.7, 0.2, 0.1, -1.2, 0.5, 0.8];
-    let observed = [On, On, Unknown, Unknown, Off, On, Off, On, Off, Unknown];
+    let evidence = [On, On, Unknown, Unknown, Off, On, Off, On, Off, Unknown];
     let weights = [1.0, 0.5];
     for config in [
         ObjectiveConfig::Independent,
@@ -27,8 +27,8 @@ fn gradients_are_central_differences() {
     ] {
         let objective = Objective::new(config, &graph, &Options::default()).unwrap();
         let total =
-            |logits: &[f32]| objective.loss(logits, &observed, &weights, false).unwrap().total;
-        let found = objective.loss(&logits, &observed, &weights, false).unwrap();
+            |logits: &[f32]| objective.loss(logits, &evidence, &weights, false).unwrap().total;
+        let found = objective.loss(&logits, &evidence, &weights, false).unwrap();
         assert_eq!(found.impossible, None);
         for at in 0..logits.len() {
             let moved = |by: f32| {
@@ -49,14 +49,14 @@ fn the_loss_knows_the_probabilities() {
     let relations = ObjectiveConfig::Relations { loss: Loss::Joint };
     let objective = Objective::new(relations, &graph(), &Options::default()).unwrap();
     let logits = [0.3f32, -0.4, 0.9, 1.1, -0.7, 0.2, 0.1, -1.2, 0.5, 0.8];
-    let mut observed = [On, On, Unknown, Unknown, Off, On, Off, On, Off, Unknown];
-    let known = |observed: &[Evidence], weights: &[f64]| {
-        objective.loss(&logits, observed, weights, false).unwrap().probabilities
+    let mut evidence = [On, On, Unknown, Unknown, Off, On, Off, On, Off, Unknown];
+    let known = |evidence: &[Evidence], weights: &[f64]| {
+        objective.loss(&logits, evidence, weights, false).unwrap().probabilities
     };
-    assert_eq!(known(&observed, &[1.0, 0.5]), Some(objective.probabilities(&logits).unwrap()));
-    assert_eq!(known(&observed, &[1.0, 0.0]), None);
-    observed[5..].fill(Unknown);
-    assert_eq!(known(&observed, &[1.0, 0.5]), None);
+    assert_eq!(known(&evidence, &[1.0, 0.5]), Some(objective.probabilities(&logits).unwrap()));
+    assert_eq!(known(&evidence, &[1.0, 0.0]), None);
+    evidence[5..].fill(Unknown);
+    assert_eq!(known(&evidence, &[1.0, 0.5]), None);
 }
 
 /// One leaf on, the rest excluded: HEX whose inner labels have no score of their own.
@@ -75,9 +75,9 @@ fn the_softmax_is_hex_over_leaves() {
     let (p, q) =
         (softmax.probabilities(&logits).unwrap(), relations.probabilities(&logits).unwrap());
     p.iter().zip(&q).for_each(|(p, q)| assert!((p - q).abs() < 1e-6, "{p} {q}"));
-    let observed = [Unknown, On, Unknown, Unknown, Unknown];
+    let evidence = [Unknown, On, Unknown, Unknown, Unknown];
     let loss =
-        |objective: &Objective| objective.loss(&logits, &observed, &[1.0], false).unwrap().total;
+        |objective: &Objective| objective.loss(&logits, &evidence, &[1.0], false).unwrap().total;
     assert!((loss(&softmax) - loss(&relations)).abs() < 1e-5);
     // Without coarse rows it says nothing of a row without a leaf.
     let fine = make(ObjectiveConfig::Softmax { coarse: false });

@@ -1,10 +1,13 @@
 //! The training loop: stages of epochs of steps.
 //!
-//! A step is a batch of rows: features standardised, logits by the head, loss and gradient by the
-//! objective, the way back, the optimiser. All that is random follows from the seed and the place
-//! of the step, so a run that was interrupted and resumed has the bits of one that was not; memory
-//! beyond the features is a batch, the weights and their optimiser.
+//! A step is a batch of rows: standardised features, logits by the head, loss and gradient by the
+//! objective, the backward pass, the optimiser. Everything random follows from the seed and the place
+//! of the step, so that a resumed run has the same bits as an uninterrupted one. Besides the features,
+//! memory holds one batch, the weights and the state of the optimiser. Each engine is compiled once:
+//! stages with the same strength share it.
 
+mod measure;
+mod observer;
 mod state;
 mod validate;
 
@@ -15,7 +18,7 @@ use phex::graph::RelationGraph;
 use phex::infer::{Accelerator, Options};
 use phex::learn::Strengths;
 
-use crate::config::{Config, Norm, Stage, StrengthConfig};
+use crate::config::{Config, Norm, ObjectiveConfig, Stage, StrengthConfig, StrengthSetting};
 use crate::examples::{Examples, mix, shuffled};
 use crate::features::Standardiser;
 use crate::head::Head;
@@ -23,84 +26,41 @@ use crate::model::TrainedModel;
 use crate::objective::Objective;
 use crate::optimiser::Optimiser;
 use crate::{Error, checkpoint, prior};
-pub(crate) use state::{Best, State, StrengthState};
+pub use measure::TrainedRun;
+pub use observer::{Flow, Observer, Progress, Silent};
+pub(crate) use state::{BestWeights, StrengthState, TrainerState};
 pub use state::{EpochRecord, Profile};
 
-/// How far a run is.
-#[derive(Debug, Clone, Copy)]
-pub struct Progress<'a> {
-    /// The name of the stage.
-    pub stage: &'a str,
-    /// The epoch, counted from 1 over all stages, and how many there may be.
-    pub epoch: (usize, usize),
-    /// The step in the epoch, and how many it has.
-    pub step: (usize, usize),
-    /// The mean loss of the epoch so far.
-    pub loss: f64,
-}
-
-/// What to do after a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
-    /// Go on.
-    Continue,
-    /// Save a checkpoint and go on.
-    Save,
-    /// Save a checkpoint and stop.
-    Stop,
-}
-
-/// Watches a run.
-pub trait Observer {
-    /// After each step.
-    fn progress(&mut self, _: &Progress<'_>) -> Flow {
-        Flow::Continue
-    }
-
-    /// After each epoch.
-    fn epoch(&mut self, _: &EpochRecord) {}
-
-    /// Keeps a checkpoint: after each epoch and when [`Observer::progress`] asks for it.
-    ///
-    /// # Errors
-    /// Whatever keeps it from being written; the run ends with it.
-    fn save(&mut self, _: &checkpoint::Checkpoint) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-/// Watches nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
-
-impl Observer for Silent {}
-
-/// A run: configuration, graph and data, and where it stands.
+/// A run: configuration, graph, data and current state.
 #[derive(Debug)]
 pub struct Trainer<'a> {
     config: Config,
     graph: RelationGraph,
     options: Options,
-    /// No part of what the run is: another one may go on with it.
+    /// Not part of the run's identity: the same run may resume on another device.
     accelerator: Option<Arc<dyn Accelerator>>,
     training: Examples<'a>,
     validation: Option<Examples<'a>>,
-    /// Rows that are trained on; the others of the training table are held out.
+    /// Rows to train on; the other rows of the training table are held out.
     rows: Vec<u32>,
     held_out: Vec<u32>,
     weights: Option<Vec<f64>>,
     standardiser: Standardiser,
-    state: State,
+    state: TrainerState,
     objective: Objective,
+    /// The objectives of stages by their strength.
+    compiled: Vec<(StrengthSetting, Objective)>,
+    /// Of the weights of [`Trainer::weigh`], if any.
+    weights_fingerprint: Option<u64>,
     fingerprint: OnceLock<u64>,
     profile: Profile,
 }
 
 impl<'a> Trainer<'a> {
-    /// A run at its start.
+    /// A new run.
     ///
     /// # Errors
-    /// When a setting is out of range, no engine takes the graph, or the rows do not do.
+    /// When a setting is out of range, no engine can handle the graph, or the rows cannot be used.
     pub fn new(
         config: Config,
         graph: &RelationGraph,
@@ -132,7 +92,9 @@ impl<'a> Trainer<'a> {
         }
         let weights = training.weights(&config.class_weights, graph)?;
         let mut head = Head::new(&config.head, training.features.columns, graph.len(), config.seed);
-        let (mut state, objective) = start_stage(&config, graph, options, 0, head.clone())?;
+        let mut state = start_stage(&config, graph, 0, head.clone())?;
+        let strength = config.stages[0].strength;
+        let objective = Objective::new(config.objective, &strength.apply(graph)?, options)?;
         if config.head.prior {
             head.set_biases(&prior::biases(&objective, &training, &rows, config.seed)?);
             state.optimiser = Optimiser::new(&config.optimiser, head.layout(), &head.weights);
@@ -152,30 +114,57 @@ impl<'a> Trainer<'a> {
             weights,
             standardiser,
             state,
+            compiled: vec![(strength, objective.clone())],
             objective,
+            weights_fingerprint: None,
             fingerprint: OnceLock::new(),
             profile: Profile::default(),
         })
     }
 
-    /// The same run with losses and probabilities of batches from a device. It is the same run by its
-    /// fingerprint too: a checkpoint of one device serves on another. The head stays on the processor.
+    /// The same run with the losses and probabilities of batches computed on a device. Its fingerprint
+    /// is the same, so a checkpoint of one device can be resumed on another. The head stays on the CPU.
     ///
     /// # Errors
-    /// As [`Config::check_on`], of all stages, so that none fails after hours of others.
+    /// As [`Config::check_on`], for all stages, so that a later stage cannot fail after hours of
+    /// training.
     pub fn on(mut self, accelerator: Arc<dyn Accelerator>) -> Result<Trainer<'a>, Error> {
-        self.config.check_on(&*accelerator, &self.graph, &self.options)?;
+        if !matches!(self.config.objective, ObjectiveConfig::Relations { .. }) {
+            return Err(Error::NothingToAccelerate);
+        }
         self.accelerator = Some(accelerator);
-        self.objective = self.brought(self.objective.clone())?;
+        for (strength, objective) in std::mem::take(&mut self.compiled) {
+            let moved = self.moved(objective)?;
+            self.compiled.push((strength, moved));
+        }
+        for stage in 0..self.config.stages.len() {
+            self.stage_objective(stage)?;
+        }
+        self.objective = self.current_objective()?;
         Ok(self)
     }
 
-    /// An objective where it runs.
-    fn brought(&self, objective: Objective) -> Result<Objective, Error> {
+    /// An objective on the device of this run.
+    fn moved(&self, objective: Objective) -> Result<Objective, Error> {
         match &self.accelerator {
             Some(accelerator) => objective.on(&**accelerator, self.config.wanted()),
             None => Ok(objective),
         }
+    }
+
+    /// The objective at the start of a stage, compiled unless an earlier stage had the same strength.
+    fn stage_objective(&mut self, stage: usize) -> Result<Objective, Error> {
+        let strength = self.config.stages[stage].strength;
+        if let Some((_, objective)) = self.compiled.iter().find(|(made, _)| *made == strength) {
+            return Ok(objective.clone());
+        }
+        let objective = self.compile(&strength.apply(&self.graph)?)?;
+        self.compiled.push((strength, objective.clone()));
+        Ok(objective)
+    }
+
+    fn compile(&self, graph: &RelationGraph) -> Result<Objective, Error> {
+        self.moved(Objective::new(self.config.objective, graph, &self.options)?)
     }
 
     /// Multiplies the loss of each row of the training table by a weight.
@@ -189,6 +178,9 @@ impl<'a> Trainer<'a> {
             _ if found != rows => format!("there are {rows} rows and {found} weights"),
             Some(row) => format!("the weight {} of row {row} is not 0 or more", weights[row]),
             None => {
+                let bits = weights.iter().map(|weight| weight.to_bits());
+                self.weights_fingerprint = Some(checkpoint::hash(bits));
+                self.fingerprint = OnceLock::new();
                 let mut old = self.weights.take().unwrap_or_else(|| vec![1.0; rows]);
                 old.iter_mut().zip(weights).for_each(|(old, weight)| *old *= weight);
                 self.weights = Some(old);
@@ -223,17 +215,17 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Goes on from a checkpoint of the same run.
+    /// Continues from a checkpoint of the same run.
     ///
     /// # Errors
-    /// [`Error::OtherRun`] when the checkpoint is of another configuration, graph or table.
+    /// [`Error::OtherRun`] when the checkpoint belongs to another configuration, graph or table.
     pub fn resume(&mut self, checkpoint: &checkpoint::Checkpoint) -> Result<(), Error> {
         self.state = checkpoint.restore(self)?;
-        self.objective = self.objective_now()?;
+        self.objective = self.current_objective()?;
         Ok(())
     }
 
-    /// Which engine answers, where relations take part.
+    /// The engine, if the objective has relations.
     pub fn engine(&self) -> Option<&phex::infer::Engine> {
         self.objective.engine()
     }
@@ -243,7 +235,7 @@ impl<'a> Trainer<'a> {
         &self.held_out
     }
 
-    /// A text that differs when settings, graph, engine or data differ.
+    /// A text that differs when settings, graph, engine, data or row weights differ.
     ///
     /// # Errors
     /// When the settings cannot be written as JSON.
@@ -254,9 +246,14 @@ impl<'a> Trainer<'a> {
     /// Trains to the end.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when the observer stops it, [`Error::Impossible`] on a row that hard
-    /// relations forbid, [`Error::Diverged`] when the loss is no number any more.
+    /// [`Error::Interrupted`] when the observer stops it, [`phex::Error::Contradiction`] for a row that
+    /// contradicts hard relations, [`Error::Diverged`] when the loss is not finite.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<TrainedModel, Error> {
+        self.run_stages(observer)?;
+        self.into_model()
+    }
+
+    fn run_stages(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         loop {
             let stage = self.config.stages[self.state.stage].clone();
             let rows = self.training.choose(&self.rows, stage.rows, &self.graph)?;
@@ -264,15 +261,14 @@ impl<'a> Trainer<'a> {
                 self.run_epoch(&stage, &rows, observer)?;
             }
             self.end_stage();
-            if self.state.stage + 1 == self.config.stages.len() {
-                return self.finish();
+            let next = self.state.stage + 1;
+            if next == self.config.stages.len() {
+                return Ok(());
             }
             let head = self.state.head.clone();
             let history = std::mem::take(&mut self.state.history);
-            let next = self.state.stage + 1;
-            let (state, objective) =
-                start_stage(&self.config, &self.graph, &self.options, next, head)?;
-            (self.state, self.objective) = (state, self.brought(objective)?);
+            self.objective = self.stage_objective(next)?;
+            self.state = start_stage(&self.config, &self.graph, next, head)?;
             self.state.history = history;
         }
     }
@@ -294,13 +290,13 @@ impl<'a> Trainer<'a> {
         let order = shuffled(rows, mix(&[self.config.seed, at_stage, at_epoch]));
         let batch = self.config.optimiser.batch;
         let mut steps = order.len().div_ceil(batch);
-        // A norm over a batch of one row is nothing.
+        // A norm over a batch of one row is meaningless.
         if self.config.head.norm == Norm::Batch && order.len() % batch == 1 && steps > 1 {
             steps -= 1;
         }
         let epochs = self.config.stages.iter().map(|stage| stage.epochs).sum();
         let epoch = self.state.history.len() + 1;
-        // By the place alone: an epoch that is resumed at its end has a last step too.
+        // From the place alone, so that an epoch resumed at its end has a last step as well.
         let base = stage.learning_rate.unwrap_or(self.config.optimiser.learning_rate);
         let schedule = self.config.optimiser.schedule;
         let learning_rate = |step: usize| {
@@ -342,7 +338,7 @@ impl<'a> Trainer<'a> {
         epoch: usize,
     ) -> Result<(), Error> {
         let mut clock = Clock::start();
-        let (features, observed) = self.training.gather(&self.standardiser, rows);
+        let (features, evidence) = self.training.gather(&self.standardiser, rows);
         let weight = |&row: &u32| self.weights.as_ref().map_or(1.0, |all| all[row as usize]);
         let weights: Vec<f64> = rows.iter().map(weight).collect();
         let state = &mut self.state;
@@ -350,14 +346,10 @@ impl<'a> Trainer<'a> {
         let (logits, tape) = state.head.forward(features, noise);
         clock.add(&mut self.profile.head);
         let mut found =
-            self.objective.loss(&logits, &observed, &weights, state.strengths.is_some())?;
+            self.objective.loss(&logits, &evidence, &weights, state.strengths.is_some())?;
         clock.add(&mut self.profile.inference);
         if let Some(at) = found.impossible {
-            let row = rows[at] as usize;
-            return Err(Error::Impossible {
-                row,
-                observed: self.training.describe(row, &self.graph),
-            });
+            return Err(self.training.contradiction(rows[at] as usize, &self.graph));
         }
         if !found.total.is_finite() {
             return Err(Error::Diverged { loss: found.total, epoch, learning_rate });
@@ -390,18 +382,20 @@ impl<'a> Trainer<'a> {
         }
         if let Some(strengths) = &mut self.state.strengths {
             strengths.step(learning_rate, prior);
-            self.objective = self.objective_now()?;
+            self.objective = self.current_objective()?;
         }
         Ok(())
     }
 
-    /// The objective of the stage with the strengths as they are.
-    fn objective_now(&self) -> Result<Objective, Error> {
-        let graph = self.graph_now()?;
-        self.brought(Objective::new(self.config.objective, &graph, &self.options)?)
+    /// The objective of the current stage, with the strengths that are learned so far.
+    fn current_objective(&mut self) -> Result<Objective, Error> {
+        match self.state.strengths {
+            Some(_) => self.compile(&self.current_graph()?),
+            None => self.stage_objective(self.state.stage),
+        }
     }
 
-    fn graph_now(&self) -> Result<RelationGraph, Error> {
+    fn current_graph(&self) -> Result<RelationGraph, Error> {
         Ok(match &self.state.strengths {
             Some(learned) => learned.strengths.graph()?,
             None => self.config.stages[self.state.stage].strength.apply(&self.graph)?,
@@ -438,14 +432,14 @@ impl<'a> Trainer<'a> {
         };
         if let Some((_, metric)) = measured {
             let improves =
-                |best: &Best| self.config.validation.metric.improves(metric, best.metric);
+                |best: &BestWeights| self.config.validation.metric.improves(metric, best.metric);
             state.stale += 1;
             if state.best.as_ref().is_none_or(improves) {
                 let (weights, averages) = (
                     state.optimiser.kept(&state.head.weights).to_vec(),
                     state.head.averages.clone(),
                 );
-                state.best = Some(Best { metric, epoch, weights, averages, strengths });
+                state.best = Some(BestWeights { metric, epoch, weights, averages, strengths });
                 state.stale = 0;
             }
         }
@@ -472,8 +466,8 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    fn finish(self) -> Result<TrainedModel, Error> {
-        let graph = self.graph_now()?;
+    fn into_model(self) -> Result<TrainedModel, Error> {
+        let graph = self.current_graph()?;
         Ok(TrainedModel {
             config: self.config,
             graph,
@@ -485,11 +479,12 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &TrainerState {
         &self.state
     }
 
-    pub(crate) fn config(&self) -> &Config {
+    /// The settings.
+    pub fn config(&self) -> &Config {
         &self.config
     }
 
@@ -501,7 +496,7 @@ impl<'a> Trainer<'a> {
         &self.options
     }
 
-    /// A number that differs when the rows, the features or their labels differ.
+    /// A number that differs when the features, the targets or the weights of rows differ.
     pub(crate) fn data_fingerprint(&self) -> u64 {
         *self.fingerprint.get_or_init(|| {
             let of = |examples: &Examples<'_>| {
@@ -517,19 +512,20 @@ impl<'a> Trainer<'a> {
                 });
                 checkpoint::hash(values.chain(targets))
             };
-            mix(&[of(&self.training), self.validation.as_ref().map_or(0, of)])
+            let data = mix(&[of(&self.training), self.validation.as_ref().map_or(0, of)]);
+            self.weights_fingerprint.map_or(data, |weights| mix(&[data, weights]))
         })
     }
 
     /// The state at the start of a stage.
-    pub(crate) fn fresh_state(&self, stage: usize) -> Result<State, Error> {
+    pub(crate) fn fresh_state(&self, stage: usize) -> Result<TrainerState, Error> {
         let columns = self.training.features.columns;
         let head = Head::new(&self.config.head, columns, self.graph.len(), self.config.seed);
-        Ok(start_stage(&self.config, &self.graph, &self.options, stage, head)?.0)
+        start_stage(&self.config, &self.graph, stage, head)
     }
 }
 
-/// A watch that shares time out.
+/// Attributes elapsed time to what it was spent on.
 struct Clock(Instant);
 
 impl Clock {
@@ -545,25 +541,26 @@ impl Clock {
     }
 }
 
+/// The state at the start of a stage that continues with this head.
 fn start_stage(
     config: &Config,
     graph: &RelationGraph,
-    options: &Options,
     at: usize,
     head: Head,
-) -> Result<(State, Objective), Error> {
-    let graph = config.stages[at].strength.apply(graph)?;
+) -> Result<TrainerState, Error> {
     let strengths = match config.strengths {
         StrengthConfig::Fixed => None,
-        StrengthConfig::Learned { tie, .. } => match Strengths::new(graph.clone(), tie) {
-            Ok(strengths) => Some(StrengthState::new(strengths)),
-            // A hard stage of a curriculum has nothing to learn; the last one must.
-            Err(phex::Error::NothingToLearn { .. }) if at + 1 < config.stages.len() => None,
-            Err(error) => return Err(error.into()),
-        },
+        StrengthConfig::Learned { tie, .. } => {
+            let graph = config.stages[at].strength.apply(graph)?;
+            match Strengths::new(graph, tie) {
+                Ok(strengths) => Some(StrengthState::new(strengths)),
+                // A hard stage of a curriculum has nothing to learn; the last one must.
+                Err(phex::Error::NothingToLearn { .. }) if at + 1 < config.stages.len() => None,
+                Err(error) => return Err(error.into()),
+            }
+        }
     };
-    let objective = Objective::new(config.objective, &graph, options)?;
-    let state = State {
+    Ok(TrainerState {
         stage: at,
         epoch: 0,
         step: 0,
@@ -575,6 +572,5 @@ fn start_stage(
         best: None,
         stale: 0,
         history: Vec::new(),
-    };
-    Ok((state, objective))
+    })
 }

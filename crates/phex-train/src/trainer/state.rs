@@ -1,4 +1,4 @@
-//! Where a run stands: everything that is needed to go on as if nothing had happened.
+//! The state of a run: everything needed to resume it as if it had not been interrupted.
 
 use phex::learn::Strengths;
 use serde::{Deserialize, Serialize};
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 use crate::head::Head;
 use crate::optimiser::Optimiser;
 
-/// What became of an epoch.
+/// The record of an epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpochRecord {
     /// The name of the stage.
     pub stage: String,
     /// Counted from 1 over all stages.
     pub epoch: usize,
-    /// The mean loss of the rows while they were trained on.
+    /// The mean loss of the rows during training.
     pub training_loss: f64,
     /// The mean loss of the validation rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_loss: Option<f64>,
-    /// The metric that decides, of the validation rows.
+    /// The metric that chooses the epoch, on the validation rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_metric: Option<f64>,
     /// The learning rate of the last step.
@@ -26,9 +26,9 @@ pub struct EpochRecord {
     /// The learned parameters of strengths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strengths: Vec<f64>,
-    /// Seconds that the epoch took, in the process that ended it.
+    /// Seconds that the epoch took in the process that finished it.
     pub seconds: f64,
-    /// Where they went.
+    /// What they were spent on.
     #[serde(default)]
     pub profile: Profile,
 }
@@ -36,9 +36,9 @@ pub struct EpochRecord {
 /// Seconds of an epoch, by what they were spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Profile {
-    /// Rows gathered and standardised, and what is observed of them.
+    /// Gathering and standardising rows.
     pub rows: f64,
-    /// The head, there and back: matrix products.
+    /// The head, forward and backward: matrix products.
     pub head: f64,
     /// Loss and gradient by inference.
     pub inference: f64,
@@ -50,7 +50,7 @@ pub struct Profile {
 
 /// The best weights of a stage.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Best {
+pub(crate) struct BestWeights {
     pub(crate) metric: f64,
     pub(crate) epoch: usize,
     pub(crate) weights: Vec<f32>,
@@ -58,7 +58,7 @@ pub(crate) struct Best {
     pub(crate) strengths: Vec<f64>,
 }
 
-/// Learned strengths, and what their steps remember.
+/// Learned strengths and the memory of their optimiser.
 #[derive(Debug, Clone)]
 pub(crate) struct StrengthState {
     pub(crate) strengths: Strengths,
@@ -83,7 +83,7 @@ impl StrengthState {
         }
     }
 
-    /// One step of Adam on the mean loss with its prior; the costs stay at 0 or above.
+    /// One step of Adam on the mean loss with its prior; costs stay at 0 or above.
     pub(crate) fn step(&mut self, learning_rate: f64, prior: f64) {
         let (beta1, beta2) = (0.9, 0.99);
         self.steps += 1;
@@ -106,7 +106,7 @@ impl StrengthState {
 
 /// A run between two steps.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct TrainerState {
     pub(crate) stage: usize,
     /// Epochs done in this stage.
     pub(crate) epoch: usize,
@@ -117,8 +117,8 @@ pub(crate) struct State {
     pub(crate) head: Head,
     pub(crate) optimiser: Optimiser,
     pub(crate) strengths: Option<StrengthState>,
-    pub(crate) best: Option<Best>,
-    /// Epochs since the best.
+    pub(crate) best: Option<BestWeights>,
+    /// Validations since the best.
     pub(crate) stale: usize,
     pub(crate) history: Vec<EpochRecord>,
 }

@@ -1,4 +1,4 @@
-//! What is measured after each epoch, on rows that were held out.
+//! Validation after an epoch, on rows that are not trained on.
 
 use phex::decide::Classes;
 use phex::metrics::{Ranking, Table, top_k_accuracy};
@@ -7,11 +7,11 @@ use super::Trainer;
 use crate::Error;
 use crate::config::Metric;
 
-/// Rows that are evaluated at a time.
+/// Rows evaluated at a time.
 const PIECE: usize = 512;
 
 impl Trainer<'_> {
-    /// The mean loss and the metric of the validation rows, where there are any.
+    /// The mean loss and the metric of the validation rows, if there are any.
     pub(super) fn validate(&self) -> Result<Option<(f64, f64)>, Error> {
         let all: Vec<u32>;
         let (examples, rows) = match &self.validation {
@@ -27,36 +27,36 @@ impl Trainer<'_> {
         let mut head = self.state.head.clone();
         head.weights = self.state.optimiser.kept(&self.state.head.weights).to_vec();
         let needs_table = self.config.validation.metric != Metric::Loss;
-        let (mut loss, mut probabilities, mut truths) = (0.0, Vec::new(), Vec::new());
+        let (mut loss, mut probabilities, mut evidence) = (0.0, Vec::new(), Vec::new());
         for rows in rows.chunks(PIECE) {
-            let (features, mut observed) = examples.gather(&self.standardiser, rows);
+            let (features, mut targets) = examples.gather(&self.standardiser, rows);
             let logits = head.logits(&features);
-            let found = self.objective.loss(&logits, &observed, &vec![1.0; rows.len()], false)?;
+            let found = self.objective.loss(&logits, &targets, &vec![1.0; rows.len()], false)?;
             loss += found.total;
             if needs_table {
                 probabilities.extend(match found.probabilities {
-                    Some(known) => known,
+                    Some(probabilities) => probabilities,
                     None => self.objective.probabilities(&logits)?,
                 });
-                truths.append(&mut observed);
+                evidence.append(&mut targets);
             }
         }
         let loss = loss / rows.len() as f64;
         let metric = match self.config.validation.metric {
             Metric::Loss => Some(loss),
             Metric::AuPrc => {
-                let table = Table::new(self.graph.len(), &probabilities, &truths)?;
+                let table = Table::new(self.graph.len(), &probabilities, &evidence)?;
                 Ranking::pooled(&table).average_precision()
             }
             Metric::Accuracy => {
-                let table = Table::new(self.graph.len(), &probabilities, &truths)?;
+                let table = Table::new(self.graph.len(), &probabilities, &evidence)?;
                 top_k_accuracy(&table, &Classes::default().resolve(&self.graph)?, 1)?
             }
         };
         let Some(metric) = metric else {
             let name = self.config.validation.metric.name();
             let message =
-                format!("no validation row has what the metric {name} needs: a label that is on");
+                format!("the metric {name} needs validation rows with a label that is on");
             return Err(Error::Examples { message });
         };
         Ok(Some((loss, metric)))

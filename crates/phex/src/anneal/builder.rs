@@ -1,10 +1,10 @@
-//! From terms to a [`Problem`].
+//! Builds a [`Problem`] from terms.
 //!
 //! [`Builder::build`] removes fixed variables: their pairs become linear terms, and a counter with
-//! `f` fixed members on becomes `C(f, 2) + f m + C(m, 2)`. What is left is ordered: single variables
-//! first, then the members of one group after another, so that searches run over whole slices.
-//! Pairs inside a group never count and are dropped. Memory O(n + pairs), and n² for dense problems.
-//! O(pairs · log pairs).
+//! `f` fixed members on becomes `C(f, 2) + f m + C(m, 2)`. The remaining variables are ordered:
+//! single variables first, then the members of one group after another, so that searches run over
+//! whole slices. Pairs inside a group never count and are dropped. Building costs O(pairs · log
+//! pairs) time and O(n + pairs) memory, or n² for dense problems.
 
 use crate::lists::Lists;
 use std::ops::Range;
@@ -12,7 +12,8 @@ use std::ops::Range;
 use super::problem::{Counter, Problem};
 use crate::Error;
 
-/// A dense copy of the pairs is kept when at least this share of them is there, up to `DENSE_MOST`.
+/// A dense copy of the pairs is kept when at least this fraction of them is present, up to
+/// `DENSE_MOST`.
 const DENSE_SHARE: f64 = 0.25;
 const DENSE_MOST: usize = 4096;
 
@@ -28,12 +29,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A form over `n` variables, zero so far.
+    /// A form over `n` variables that is zero.
     pub fn new(n: usize) -> Builder {
         Builder { linear: vec![0.0; n], fixed: vec![None; n], ..Builder::default() }
     }
 
-    /// Adds to every energy.
+    /// Adds a constant to every energy.
     pub fn constant(&mut self, value: f64) -> &mut Builder {
         self.constant += value;
         self
@@ -42,7 +43,7 @@ impl Builder {
     /// Adds `value · x_a`.
     ///
     /// # Panics
-    /// When there is no such variable; so do the methods below.
+    /// When there is no such variable. This also applies to the methods below.
     pub fn linear(&mut self, a: usize, value: f64) -> &mut Builder {
         self.linear[a] += value;
         self
@@ -50,7 +51,7 @@ impl Builder {
 
     /// Adds `value · x_a x_b`.
     pub fn pair(&mut self, a: usize, b: usize, value: f64) -> &mut Builder {
-        assert!(a < self.linear.len() && b < self.linear.len(), "variables that exist");
+        assert!(a < self.linear.len() && b < self.linear.len(), "variables of the problem");
         if a == b {
             return self.linear(a, value);
         }
@@ -64,7 +65,7 @@ impl Builder {
         self
     }
 
-    /// Exactly one of these variables is on.
+    /// Requires that exactly one of these variables is on.
     pub fn one_of(&mut self, members: &[usize]) -> &mut Builder {
         self.groups.push(self.distinct(members));
         self
@@ -77,7 +78,7 @@ impl Builder {
     }
 
     fn distinct(&self, members: &[usize]) -> Vec<u32> {
-        assert!(members.iter().all(|&a| a < self.linear.len()), "variables that exist");
+        assert!(members.iter().all(|&a| a < self.linear.len()), "variables of the problem");
         let mut members: Vec<u32> = members.iter().map(|&a| a as u32).collect();
         members.sort_unstable();
         members.dedup();
@@ -87,7 +88,7 @@ impl Builder {
     /// Checks the terms and removes fixed variables.
     ///
     /// # Errors
-    /// [`Error::Quadratic`] when a term is not finite or a variable is in two one-of groups;
+    /// [`Error::Quadratic`] when a term is not finite or a variable is in two one-of groups.
     /// [`Error::NoLegalState`] when a group cannot have exactly one variable on.
     pub fn build(mut self) -> Result<Problem, Error> {
         self.settle_groups()?;
@@ -124,7 +125,7 @@ impl Builder {
         }
         let costs = counters.iter().map(|counter| counter.cost.abs());
         let terms = linear.iter().map(|value| value.abs()).chain(costs).chain([largest_pair]);
-        // A sum of all terms that is finite leaves no room for an overflow later on.
+        // If the sum of all terms is finite, nothing can overflow later.
         if !terms.clone().chain([constant.abs()]).sum::<f64>().is_finite() {
             return Err(Error::Quadratic { reason: "a term is not a finite number".to_owned() });
         }
@@ -153,7 +154,7 @@ impl Builder {
         members.iter().copied().filter(|&a| self.is_free(a)).collect()
     }
 
-    /// A group with a member on has all others off; one with a single member left has it on.
+    /// When a member of a group is on, all others are off. When a single member is left, it is on.
     fn settle_groups(&mut self) -> Result<(), Error> {
         for group in &self.groups {
             let on = group.iter().filter(|&&a| self.fixed[a as usize] == Some(true)).count();
@@ -186,7 +187,7 @@ impl Builder {
         self.counters = counters;
     }
 
-    /// The rows of the free variables, both directions of each pair, and the largest entry.
+    /// The rows of the free variables, with both directions of each pair, and the largest entry.
     fn fold_pairs(
         &mut self,
         variables: &[u32],
@@ -211,7 +212,7 @@ impl Builder {
                     if a >= singles && b >= singles && group_of(a) == group_of(b) {
                         continue;
                     }
-                    // NaN has to come out: `max` would lose it.
+                    // NaN must survive, but `max` would drop it.
                     largest = if value.is_finite() { largest.max(value.abs()) } else { f64::NAN };
                     rows[a as usize].push((b, value));
                     rows[b as usize].push((a, value));
@@ -230,7 +231,7 @@ impl Builder {
     }
 }
 
-/// Where each given variable went; free ones only.
+/// The new position of each given variable, for free ones only.
 fn places(n: usize, variables: &[u32]) -> Vec<u32> {
     let mut place = vec![u32::MAX; n];
     variables.iter().enumerate().for_each(|(at, &a)| place[a as usize] = at as u32);

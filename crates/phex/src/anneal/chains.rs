@@ -1,13 +1,15 @@
 //! Sixteen annealing chains side by side, in single precision.
 //!
-//! A chain keeps for each variable its sign (1 when off, −1 when on) and its field `∂E/∂x` without
-//! counters; counters keep how many of their members are on. One step looks at the same variable of
-//! all chains: `Δ = sign · field`, accepted with probability `min(1, exp_six_digits(−β Δ))`, and adds the change
-//! to the fields of its neighbours, one vector operation each, unless no chain moved. A one-of group
-//! is drawn anew from its conditional distribution (heat bath), O(members).
+//! A vector holds sixteen chains, not sixteen variables of one chain, because a sweep has to visit
+//! variables one after another while chains are independent. A chain keeps for each variable its
+//! sign (1 when off, −1 when on) and its field `∂E/∂x` without counters. Counters keep how many of
+//! their members are on. One step visits the same variable of all chains: `Δ = sign · field`,
+//! accepted with probability `min(1, exp_six_digits(−β Δ))`. It adds the change to the fields of
+//! the neighbours, with one vector operation each, unless no chain moved. A one-of group is redrawn
+//! from its conditional distribution (heat bath), which costs O(members).
 //!
-//! Terms are scaled by a power of two so that the largest is near 1: whole numbers below 2²⁴ stay
-//! exact, the rest is rounded. What chains end in is weighed again in double precision.
+//! Terms are scaled by a power of two so that the largest is near 1. Integers below 2²⁴ stay exact,
+//! and the rest is rounded. The energies of the final states are recomputed in double precision.
 
 use crate::lists::Lists;
 use rand::RngExt;
@@ -17,7 +19,7 @@ use super::lanes::{CHAINS, ChainRandom, Lane};
 use super::problem::Problem;
 use crate::numeric::{Lanes, exp_six_digits};
 
-/// Moves that are less likely than the smallest random number are not drawn for.
+/// No random number is drawn for moves that are less likely than the smallest random number.
 const NEVER: f32 = 17.0;
 
 /// A problem in single precision.
@@ -29,13 +31,13 @@ pub(super) struct Narrow {
     rows: Lists<(u32, f32)>,
     costs: Vec<f32>,
     counters_of: Lists<u32>,
-    /// Energies here are this multiple of the problem's.
+    /// The factor between energies here and those of the problem.
     pub(super) scale: f64,
 }
 
 impl Narrow {
     pub(super) fn new(problem: &Problem) -> Narrow {
-        // A power of two, within the range in which dividing by it is exact.
+        // A power of two, in the range in which dividing by it is exact.
         let scale = match problem.largest {
             0.0 => 1.0,
             largest => (-largest.log2().ceil().clamp(-1000.0, 1000.0)).exp2(),
@@ -74,7 +76,7 @@ pub(super) struct Time<'a> {
 }
 
 impl Time<'_> {
-    /// What turning a variable on costs.
+    /// The cost of turning a variable on.
     #[inline(always)]
     fn field(&self, at: usize) -> Lane {
         let mut out = Lane::NONE;
@@ -157,7 +159,7 @@ fn spread(problem: &Narrow, chains: &mut Chains, at: usize, change: Lane) {
     }
 }
 
-/// The field with what counters add when the variable itself is not counted.
+/// The field including counters, in which the variable itself is not counted.
 #[inline(always)]
 fn whole_field(problem: &Narrow, chains: &Chains, at: usize, own: Lane) -> Lane {
     let mut field = chains.field[at];
@@ -170,7 +172,7 @@ fn whole_field(problem: &Narrow, chains: &Chains, at: usize, own: Lane) -> Lane 
     field
 }
 
-/// One step of every variable and group at inverse temperature `beta`.
+/// One step for every variable and group at inverse temperature `beta`.
 #[multiversion::multiversion(targets = "simd")]
 pub(super) fn sweep(
     problem: &Narrow,
@@ -265,7 +267,7 @@ fn draw_group(
         let mut change = Lane::NONE;
         let old = on(chains.sign[at]);
         for lane in 0..CHAINS {
-            // Rounding may leave a crumb beyond the last member: it belongs to that one.
+            // Rounding may leave a remainder beyond the last member, which then takes it.
             let here = last | (chains.scratch[slot].0[lane] > uniform.0[lane] * total.0[lane]);
             chosen.0[lane] = if here { open.0[lane] } else { 0.0 };
             open.0[lane] -= chosen.0[lane];
@@ -277,8 +279,8 @@ fn draw_group(
     }
 }
 
-/// Flips single variables in all slices at once: once slices are bound to each other, only this
-/// moves them. `beta` is that of one slice.
+/// Flips single variables in all slices at once, because once slices are bound to each other
+/// nothing else moves them. `beta` is that of one slice.
 #[multiversion::multiversion(targets = "simd")]
 pub(super) fn sweep_lines(
     problem: &Narrow,

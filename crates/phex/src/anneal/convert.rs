@@ -1,9 +1,10 @@
-//! Problems from Ising forms and from label models.
+//! Converts Ising forms and label models to problems.
 //!
-//! A label model's energy is minus its log-weight, so the best label set has the lowest energy. Hard
-//! relations become a finite penalty `P`; what evidence already decides through them is fixed first
-//! (unit propagation, O(relations · depth)), and one-of groups and exclusion groups stay what they
-//! are. Dense semantics on a forest are written out as pairs, O(n² · depth).
+//! The energy of a label model is minus its log-weight, so the best label set has the lowest
+//! energy. Hard relations become a finite penalty `P`. What the evidence decides through them is
+//! fixed first, by unit propagation, which costs O(relations · depth). One-of groups and exclusion
+//! groups are kept as they are. Dense semantics on a forest are written out as pairs, which costs
+//! O(n² · depth).
 
 use super::builder::Builder;
 use super::problem::Problem;
@@ -11,14 +12,14 @@ use crate::Error;
 use crate::infer::Evidence;
 use crate::model::{Ising, Model, Relation};
 
-/// Dense semantics beyond this many pairs are refused.
+/// Dense semantics with more pairs are refused.
 const MAX_PAIRS: u64 = 4_000_000;
 
 impl Problem {
-    /// The energy of spins `y = 2x − 1`: that of [`Ising::energy`].
+    /// The energy of spins `y = 2x − 1`, as in [`Ising::energy`].
     ///
     /// # Errors
-    /// [`Error::Quadratic`] when a term is not finite or names a spin that is not there.
+    /// [`Error::Quadratic`] when a term is not finite or names a spin that does not exist.
     pub fn from_ising(ising: &Ising) -> Result<Problem, Error> {
         let mut builder = Builder::new(ising.h.len());
         add_ising(&mut builder, ising)?;
@@ -28,9 +29,9 @@ impl Problem {
     /// Minus the log-weight of a label set, with `penalty` in place of an infinite cost.
     ///
     /// # Errors
-    /// [`Error::Columns`] when there is not a score and an entry of evidence for each label;
-    /// [`Error::NoLegalState`] when the evidence leaves none; [`Error::TooManyPairs`] for dense
-    /// semantics on a large forest; [`Error::Quadratic`] when a term is not finite.
+    /// [`Error::Columns`] when there is not one score and one entry of evidence per label.
+    /// [`Error::NoLegalState`] when the evidence leaves no legal state. [`Error::TooManyPairs`] for
+    /// dense semantics on a large forest. [`Error::Quadratic`] when a term is not finite.
     pub fn from_model(
         model: &Model,
         scores: &[f64],
@@ -44,8 +45,8 @@ impl Problem {
             }
         }
         let mut builder = Builder::new(n);
-        for (at, known) in propagate(model, evidence)?.into_iter().enumerate() {
-            known.into_iter().for_each(|on| {
+        for (at, decided) in propagate(model, evidence)?.into_iter().enumerate() {
+            decided.into_iter().for_each(|on| {
                 builder.fix(at, on);
             });
         }
@@ -62,7 +63,7 @@ impl Problem {
                     help: "use `count`, which keeps the pairs implicit, or sparse semantics",
                 });
             }
-            // The groups stand in the problem as they are, not as penalties.
+            // The groups stay groups in the problem and do not become penalties.
             let without_groups = Model { one_of: Vec::new(), ..model.clone() };
             add_ising(&mut builder, &without_groups.to_ising(scores, Some(penalty))?)?;
             return builder.build();
@@ -85,7 +86,7 @@ fn add_ising(builder: &mut Builder, ising: &Ising) -> Result<(), Error> {
     });
     for &(a, b, j) in &ising.j {
         if a >= n || b >= n || a == b {
-            let reason = format!("a coupling of spins {a} and {b}, of {n} spins");
+            let reason = format!("there is a coupling of spins {a} and {b}, but only {n} spins");
             return Err(Error::Quadratic { reason });
         }
         builder.constant(j).linear(a, -2.0 * j).linear(b, -2.0 * j).pair(a, b, 4.0 * j);
@@ -118,22 +119,15 @@ fn add(builder: &mut Builder, relation: &Relation, penalty: f64) {
 
 /// What the evidence decides through hard relations and one-of groups.
 fn propagate(model: &Model, evidence: &[Evidence]) -> Result<Vec<Option<bool>>, Error> {
-    let mut known: Vec<Option<bool>> = evidence
-        .iter()
-        .map(|known| match known {
-            Evidence::On => Some(true),
-            Evidence::Off => Some(false),
-            Evidence::Unknown => None,
-        })
-        .collect();
+    let mut decided: Vec<Option<bool>> = evidence.iter().map(|label| label.is_on()).collect();
     let mut changed = true;
     while std::mem::take(&mut changed) {
-        let mut set = |at: usize, on: bool, known: &mut [Option<bool>]| match known[at] {
+        let mut set = |at: usize, on: bool, decided: &mut [Option<bool>]| match decided[at] {
             Some(value) if value != on => Err(Error::NoLegalState),
             Some(_) => Ok(()),
             None => {
                 changed = true;
-                known[at] = Some(on);
+                decided[at] = Some(on);
                 Ok(())
             }
         };
@@ -143,39 +137,40 @@ fn propagate(model: &Model, evidence: &[Evidence]) -> Result<Vec<Option<bool>>, 
             _ => None,
         });
         for (labels, one_is_on) in groups.chain(excluding) {
-            if let Some(&on) = labels.iter().find(|id| known[id.index()] == Some(true)) {
+            if let Some(&on) = labels.iter().find(|id| decided[id.index()] == Some(true)) {
                 for id in labels.iter().filter(|id| **id != on) {
-                    set(id.index(), false, &mut known)?;
+                    set(id.index(), false, &mut decided)?;
                 }
             } else if one_is_on {
-                let mut open = labels.iter().filter(|id| known[id.index()].is_none());
+                let mut open = labels.iter().filter(|id| decided[id.index()].is_none());
                 match (open.next(), open.next()) {
                     (None, _) => return Err(Error::NoLegalState),
-                    (Some(last), None) => set(last.index(), true, &mut known)?,
+                    (Some(last), None) => set(last.index(), true, &mut decided)?,
                     _ => {}
                 }
             }
         }
         for (a, b, illegal) in model.relations().iter().filter_map(hard_table) {
-            // A value is out when every state of the other label that is still open is illegal.
+            // A value is impossible when every open state of the other label is illegal.
             for value in [false, true] {
-                let open = |known: Option<bool>, at: bool| known.is_none_or(|known| known == at);
+                let open =
+                    |decided: Option<bool>, at: bool| decided.is_none_or(|decided| decided == at);
                 let out = |illegal: &dyn Fn(bool) -> bool, other: Option<bool>| {
                     [false, true].into_iter().all(|at| illegal(at) || !open(other, at))
                 };
-                if out(&|at| illegal[usize::from(value)][usize::from(at)], known[b]) {
-                    set(a, !value, &mut known)?;
+                if out(&|at| illegal[usize::from(value)][usize::from(at)], decided[b]) {
+                    set(a, !value, &mut decided)?;
                 }
-                if out(&|at| illegal[usize::from(at)][usize::from(value)], known[a]) {
-                    set(b, !value, &mut known)?;
+                if out(&|at| illegal[usize::from(at)][usize::from(value)], decided[a]) {
+                    set(b, !value, &mut decided)?;
                 }
             }
         }
     }
-    Ok(known)
+    Ok(decided)
 }
 
-/// The states `[a][b]` that a relation of two labels forbids, if any.
+/// The states `[a][b]` that a relation between two labels forbids, if any.
 fn hard_table(relation: &Relation) -> Option<(usize, usize, [[bool; 2]; 2])> {
     let hard = f64::INFINITY;
     match relation {

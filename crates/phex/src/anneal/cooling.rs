@@ -1,10 +1,10 @@
-//! Temperatures that suit a problem.
+//! Chooses temperatures that suit a problem.
 //!
-//! Hottest: β at which a move from a random state that is typically bad is taken half of the time,
-//! `ln 2 / mean |Δ|`. Coldest: β at which the smaller excitations of local minima are frozen,
-//! `3 / Δ`, where Δ is the lower decile of the moves out of them (the least one would be wasted on
-//! rounding and ties; the descent that follows sees to it). Both from 8 random states and descents
-//! from them, O(8 · (pairs + n²)).
+//! Hottest: the β at which a typical bad move from a random state is accepted half of the time,
+//! `ln 2 / mean |Δ|`. Coldest: the β at which the smaller excitations of local minima are frozen,
+//! `3 / Δ`, where Δ is the lower decile of the moves out of them. (The smallest move would only
+//! reflect rounding and ties, which the final descent handles.) Both come from 8 random states and
+//! descents from them, at a cost of O(8 · (pairs + n²)).
 
 use super::generator;
 use super::options::{Cooling, CoolingShape};
@@ -15,7 +15,7 @@ const SAMPLES: usize = 8;
 
 /// The hottest and the coldest β for a problem.
 pub(super) fn range(problem: &Problem) -> (f64, f64) {
-    // The seed is not the caller's: the temperatures belong to the problem.
+    // The seed is fixed and not the caller's, because the temperatures belong to the problem.
     let mut random = generator(0, u64::MAX - 1);
     let (mut hot, mut excited) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {

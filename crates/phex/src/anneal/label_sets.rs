@@ -1,10 +1,11 @@
-//! The best label sets of a model, by annealing.
+//! Finds the best label sets of a model by annealing.
 //!
-//! Hard relations are a finite penalty to the search, but what is returned is legal: every state is
-//! weighed by [`Model::log_weight`]. An illegal one is repaired by a descent under a penalty a thousand
-//! times larger; when the best state was illegal, the search runs again with a penalty eight times
-//! larger. More than one set: the neighbours of the best known sets join them until none of those is
-//! better, O(k · n) weighings.
+//! The search treats hard relations as a finite penalty and moves one-of groups natively. But only
+//! legal sets are returned, and [`Model::log_weight`] decides what is legal, never the penalty. An
+//! illegal state is repaired by a descent under a penalty a thousand times larger. When the best
+//! state was illegal, the search runs again with a penalty eight times larger. For more than one
+//! set, the neighbours of the best sets found are added until none of them is better, which costs
+//! O(k · n) evaluations.
 
 use crate::numeric::is_usable_score;
 use std::collections::HashSet;
@@ -16,17 +17,17 @@ use crate::Error;
 use crate::infer::{Answers, Block, Evidence, Kernel, LabelSet};
 use crate::model::{Model, Relation};
 
-/// Searches with a larger penalty each.
+/// At most this many searches, each with a larger penalty.
 const ATTEMPTS: usize = 5;
 const REPAIR: f64 = 1e3;
 const RAISE: f64 = 8.0;
 
-/// The `k` best label sets found, best first. Empty when no legal one was found: the evidence may
+/// The `k` best label sets found, best first. Empty when no legal set was found; the evidence may
 /// leave none.
 ///
 /// # Errors
-/// As [`Problem::from_model`], but for [`Error::NoLegalState`]; [`Error::BadScore`] on a score that is
-/// NaN, infinite or beyond ±1e30.
+/// As [`Problem::from_model`], except for [`Error::NoLegalState`]. [`Error::BadScore`] on a score
+/// that is NaN, infinite or beyond ±1e30.
 pub fn best(
     model: &Model,
     scores: &[f64],
@@ -70,8 +71,8 @@ pub fn best(
     Ok(sets.best)
 }
 
-/// A penalty that no single label can pay for: twice the most that one label's score and soft
-/// relations are worth.
+/// A penalty that no single label can outweigh: twice the most that one label's score and soft
+/// relations can contribute.
 fn penalty(model: &Model, scores: &[f64]) -> f64 {
     let mut worth: Vec<f64> =
         scores.iter().zip(model.bias()).map(|(score, bias)| (score + bias).abs()).collect();
@@ -87,7 +88,7 @@ fn penalty(model: &Model, scores: &[f64]) -> f64 {
                 pay(a.index(), *cost);
                 pay(b.index(), *cost);
             }
-            // Once, for few of a group are ever on.
+            // Counted once, because few members of a group are ever on.
             Relation::Group { labels, cost } => labels.iter().for_each(|id| pay(id.index(), *cost)),
             Relation::Pair { a, b, costs } => costs.as_flattened().iter().for_each(|&cost| {
                 pay(a.index(), cost);
@@ -113,7 +114,7 @@ struct Sets<'a> {
 }
 
 impl Sets<'_> {
-    /// Whether the set is legal; a new one is taken in.
+    /// Adds a set if it is new. Returns whether it is legal.
     fn add(&mut self, state: &[bool]) -> bool {
         let log_weight = self.model.log_weight(self.scores, state);
         if log_weight == f64::NEG_INFINITY || log_weight.is_nan() {
@@ -127,7 +128,7 @@ impl Sets<'_> {
         true
     }
 
-    /// Takes in the neighbours of the best sets until they bring nothing better.
+    /// Adds the neighbours of the best sets until they yield nothing better.
     fn spread(&mut self, problem: &Problem) {
         let mut spread: HashSet<Vec<bool>> = HashSet::new();
         while self.k > 1
@@ -136,8 +137,8 @@ impl Sets<'_> {
             let state = next.on.clone();
             let search = Search::new(problem, &problem.restrict(&state));
             for (energy, neighbour) in search.neighbours() {
-                // The energy of a legal set is minus its weight: those that would not be kept need
-                // no weighing.
+                // The energy of a legal set is minus its log-weight, so sets that would not be kept
+                // need no evaluation.
                 let last = self.best.get(self.k - 1).map_or(f64::INFINITY, |set| -set.log_weight);
                 if energy <= last + last.abs() * 1e-9 {
                     self.add(&problem.expand(&neighbour));
@@ -148,7 +149,7 @@ impl Sets<'_> {
     }
 }
 
-/// The engine `anneal`: best label sets, and no probabilities.
+/// The engine `anneal`, which finds the best label sets and computes no probabilities.
 #[derive(Debug)]
 pub(crate) struct BestSets(AnnealOptions);
 
@@ -167,7 +168,7 @@ impl Kernel for BestSets {
         0
     }
 
-    // Engines that find best sets only are never asked for probabilities.
+    // Engines for best sets are never called for probabilities.
     fn run_single(&self, _: &Block<'_, f32>, _: &mut Answers<'_, f32>) {}
 
     fn run_double(&self, _: &Block<'_, f64>, _: &mut Answers<'_, f64>) {}

@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::numeric::{LaneRandom, Lanes};
 
-/// Chains side by side.
+/// The number of chains side by side.
 pub(super) const CHAINS: usize = 16;
 
 /// One number per chain.
@@ -14,7 +14,7 @@ pub(super) type Lane = Lanes<f32, CHAINS>;
 /// One generator per chain.
 pub(super) type ChainRandom = LaneRandom<CHAINS>;
 
-/// Generators for all chains, seeded by another one.
+/// Generators for all chains, seeded by another generator.
 pub(super) fn chain_random(random: &mut Xoshiro256PlusPlus) -> ChainRandom {
     let mut words = [[0; CHAINS]; 4];
     words.as_flattened_mut().iter_mut().for_each(|word| *word = random.random());

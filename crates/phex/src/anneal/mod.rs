@@ -1,18 +1,19 @@
-//! Annealing: the lowest energy of a quadratic form, the best label set of a model that is too wide
-//! for an exact engine.
+//! Annealing searches for the lowest energy of a quadratic form, or for the best label set of a
+//! model that is too wide for an exact engine.
 //!
-//! [`anneal`] minimises a [`Problem`] by simulated annealing, simulated quantum annealing, tabu search
-//! or annealing with tabu search after it; [`best`] turns a label model into a problem and the answer
-//! into legal label sets. Nothing here is exact: the answer is the best that was found.
+//! [`anneal`] minimises a [`Problem`] by simulated annealing, simulated quantum annealing, tabu
+//! search, or annealing followed by tabu search. [`best`] turns a label model into a problem, and
+//! the result into legal label sets. Nothing here is exact: the answer is the best state that was
+//! found.
 //!
-//! Restarts are shared out over the threads of the current rayon pool. Each draws from a generator of
-//! its own (the seed and its number), and with a target only the restarts up to the first that reaches
-//! it count, so the answer does not depend on the number of threads.
+//! The threads of the current rayon pool share the restarts. Each restart has its own generator,
+//! from the seed and its number. With a target, only the restarts up to the first that reaches it
+//! count. So the answer does not depend on the number of threads.
 //!
 //! ```
 //! use phex::anneal::{AnnealOptions, Problem, anneal};
 //! use phex::model::Ising;
-//! // Three spins that all want to differ: one pair has to give in.
+//! // Three spins that all prefer to differ: one pair has to agree.
 //! let ising = Ising {
 //!     names: vec!["a".into(), "b".into(), "c".into()],
 //!     h: vec![0.0; 3],
@@ -57,7 +58,7 @@ use lanes::CHAINS;
 use quantum::Path;
 use search::{Search, random_state};
 
-/// Tasks between two looks at whether to go on.
+/// How many tasks run between two checks of whether to continue.
 const WAVE: usize = 64;
 
 /// A state and its energy.
@@ -65,24 +66,26 @@ const WAVE: usize = 64;
 pub struct Solution {
     /// The energy, computed from the state.
     pub energy: f64,
-    /// A value for each variable.
+    /// One value per variable.
     pub state: Vec<bool>,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnnealOutcome {
-    /// The best distinct states, best first. Empty only when stopped before the first restart ended.
+    /// The best distinct states, best first. Empty only when the search was stopped before the
+    /// first restart ended.
     pub solutions: Vec<Solution>,
-    /// How many searches ended: restarts, or populations of sixteen for [`AnnealMethod::SimulatedTabu`].
+    /// How many searches ended: restarts, or populations of sixteen for
+    /// [`AnnealMethod::SimulatedTabu`].
     pub restarts: usize,
-    /// How many of them ended in the best energy.
+    /// How many of them ended at the best energy.
     pub reached: usize,
     /// Whether `stop` was raised.
     pub interrupted: bool,
 }
 
-/// What one task found: the energy in which each restart ended, and the best distinct states.
+/// The result of one task: the final energy of each restart, and the best distinct states.
 struct TaskResult {
     ends: Vec<f64>,
     solutions: Vec<Solution>,
@@ -96,7 +99,7 @@ pub fn anneal(problem: &Problem, options: &AnnealOptions) -> AnnealOutcome {
         AnnealMethod::Tabu => options.restarts.max(1),
         _ => options.restarts.max(1).div_ceil(CHAINS),
     };
-    // The first task that reached the target: later ones do not count.
+    // The first task that reached the target. Later ones do not count.
     let first = AtomicUsize::new(usize::MAX);
     let mut outcome =
         AnnealOutcome { solutions: Vec::new(), restarts: 0, reached: 0, interrupted: false };
@@ -135,14 +138,14 @@ pub fn anneal(problem: &Problem, options: &AnnealOptions) -> AnnealOutcome {
     outcome
 }
 
-/// Sorts states by energy, drops copies and keeps some.
+/// Sorts states by energy, drops duplicates and keeps the best `keep`.
 fn best_first(solutions: &mut Vec<Solution>, keep: usize) {
     solutions.sort_by(|x, y| x.energy.total_cmp(&y.energy).then_with(|| x.state.cmp(&y.state)));
     solutions.dedup_by(|x, y| x.state == y.state);
     solutions.truncate(keep);
 }
 
-/// The random numbers of a task: the same for the same seed and task.
+/// The random numbers of a task. They are the same for the same seed and task.
 fn generator(seed: u64, task: u64) -> Xoshiro256PlusPlus {
     let task = task.wrapping_add(1).wrapping_mul(GOLDEN);
     Xoshiro256PlusPlus::seed_from_u64(seed ^ task)
@@ -156,7 +159,7 @@ struct SearchPlan<'a> {
     betas: Vec<f32>,
     path: Option<Path>,
     target: f64,
-    /// Energies that differ by less are the same.
+    /// Energies that differ by less count as equal.
     rounding: f64,
 }
 
@@ -232,7 +235,7 @@ impl<'a> SearchPlan<'a> {
         self.found(ends)
     }
 
-    /// Mixes the ends of the chains, then searches on from the best one.
+    /// Mixes the final states of the chains, then continues the search from the best one.
     fn polish(
         &self,
         search: &mut Search<'_>,

@@ -1,4 +1,4 @@
-//! What a search may do: method, schedule, restarts, polish, when to stop.
+//! The options of a search: method, cooling, restarts, polishing, and when to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use crate::infer::in_range;
 use crate::{Error, Named};
 
-/// How to look for the lowest energy.
+/// How to search for the lowest energy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AnnealMethod {
     /// Simulated annealing, then a descent to a local minimum.
@@ -15,7 +15,8 @@ pub enum AnnealMethod {
     Quantum,
     /// Tabu search from random states.
     Tabu,
-    /// Simulated annealing of sixteen chains, whose ends are then mixed and improved by tabu search.
+    /// Simulated annealing of sixteen chains, whose final states are then mixed and improved by
+    /// tabu search.
     #[default]
     SimulatedTabu,
 }
@@ -30,7 +31,7 @@ impl Named for AnnealMethod {
     ];
 }
 
-/// How the inverse temperature grows from the hottest to the coldest.
+/// How the inverse temperature grows from hottest to coldest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CoolingShape {
     /// By a constant factor.
@@ -51,18 +52,18 @@ impl Named for CoolingShape {
 pub struct Cooling {
     /// How β grows.
     pub shape: CoolingShape,
-    /// The hottest and the coldest β; from the problem when not given.
+    /// The hottest and the coldest β. `None` derives them from the problem.
     pub beta: Option<(f64, f64)>,
 }
 
 /// The settings of simulated quantum annealing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantum {
-    /// Trotter slices, 2 to 1024.
+    /// The number of Trotter slices, 2 to 1024.
     pub slices: usize,
-    /// The temperature; from the problem when not given.
+    /// The temperature. `None` derives it from the problem.
     pub temperature: Option<f64>,
-    /// The transverse field at the start and at the end; from the temperature when not given.
+    /// The transverse field at the start and at the end. `None` derives it from the temperature.
     pub field: Option<(f64, f64)>,
 }
 
@@ -75,11 +76,12 @@ impl Default for Quantum {
 /// The settings of tabu search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tabu {
-    /// Steps during which a move may not be undone; `min(20, moves / 4)` when not given.
+    /// How many steps a move may not be undone. `None` means `min(20, moves / 4)`.
     pub tenure: Option<usize>,
-    /// Steps without a new best state before it gives up; `10 · moves` when not given.
+    /// How many steps without a new best state before the search gives up. `None` means
+    /// `10 · moves`.
     pub stall: Option<usize>,
-    /// How often it goes on from a disturbed copy of its best state after giving up.
+    /// How often the search continues from a perturbed copy of its best state after giving up.
     pub kicks: usize,
 }
 
@@ -89,14 +91,14 @@ impl Default for Tabu {
     }
 }
 
-/// All settings. The answer depends on them and on nothing else, unless `stop` is raised.
+/// All settings. The result depends only on them, unless `stop` is raised.
 #[derive(Debug, Clone)]
 pub struct AnnealOptions {
     /// How to search.
     pub method: AnnealMethod,
-    /// Independent searches; the annealers round them up to a multiple of 16.
+    /// The number of independent searches. The annealers round it up to a multiple of 16.
     pub restarts: usize,
-    /// Sweeps over all variables a restart.
+    /// The number of sweeps over all variables per restart.
     pub sweeps: usize,
     /// The temperatures of simulated annealing.
     pub schedule: Cooling,
@@ -104,7 +106,8 @@ pub struct AnnealOptions {
     pub quantum: Quantum,
     /// Tabu search.
     pub tabu: Tabu,
-    /// How many mixtures of the ends of sixteen chains [`AnnealMethod::SimulatedTabu`] tries at most.
+    /// The largest number of mixtures of the final states of sixteen chains that
+    /// [`AnnealMethod::SimulatedTabu`] tries.
     pub children: usize,
     /// How many of the best distinct states to return.
     pub keep: usize,
@@ -112,9 +115,10 @@ pub struct AnnealOptions {
     pub target: Option<f64>,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The finite cost of a hard relation; from the model, and raised where needed, when not given.
+    /// The finite cost of a hard relation. `None` derives it from the model, and raises it where
+    /// needed.
     pub penalty: Option<f64>,
-    /// Stop when this becomes true, with what was found.
+    /// Stop when this becomes true, and return what was found so far.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
@@ -138,7 +142,7 @@ impl Default for AnnealOptions {
 }
 
 impl AnnealOptions {
-    /// Whether every option is in its range.
+    /// Checks that every option is in its range.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], which names the option.
@@ -152,7 +156,7 @@ impl AnnealOptions {
         for beta in [hot, cold] {
             in_range("beta", beta, "two numbers above 0", |x| x > 0.0 && x < f64::INFINITY)?;
         }
-        let order = "given with the hottest first: β is the inverse of the temperature, and grows";
+        let order = "given with the hottest first: β is the inverse temperature, so it grows";
         in_range("beta", hot, order, |hot| hot <= cold)
     }
 }

@@ -1,12 +1,12 @@
-//! The quadratic form that is minimised:
+//! The quadratic form that a search minimises:
 //!
 //! `E(x) = constant + Σ linear_i x_i + Σ_{i<j} pair_ij x_i x_j + Σ_c cost_c · C(m_c, 2)`
 //!
-//! over 0/1 variables, where `m_c` counts the variables of counter `c` that are on (an exclusion
-//! group: never k² pairs), and exactly one variable of each *one-of group* is on.
+//! over 0/1 variables, where `m_c` counts the variables of counter `c` that are on, and exactly one
+//! variable of each *one-of group* is on. An exclusion group is one counter, never k² pairs.
 //!
-//! Single variables come first, then the members of one group after another, so that searches run over
-//! whole slices. Memory O(n + pairs), and n² for dense problems.
+//! Single variables come first, then the members of one group after another, so that searches run
+//! over whole slices. Memory is O(n + pairs), or n² for dense problems.
 
 use crate::lists::Lists;
 use std::ops::Range;
@@ -31,16 +31,16 @@ pub(super) struct Counter {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    /// The given variable that each free one stands for.
+    /// The given variable that each free variable represents.
     pub(super) variables: Vec<u32>,
-    /// A value for each given variable; that of free ones is overwritten.
+    /// One value per given variable. Those of free variables are overwritten.
     pub(super) template: Vec<bool>,
     pub(super) singles: usize,
     pub(super) groups: Vec<Range<usize>>,
     pub(super) constant: f64,
     pub(super) linear: Vec<f64>,
     pub(super) rows: Lists<(u32, f64)>,
-    /// n × n, when the pairs are many.
+    /// An n × n matrix, if there are many pairs.
     pub(super) dense: Option<Vec<f64>>,
     pub(super) counters: Vec<Counter>,
     pub(super) counters_of: Lists<u32>,
@@ -49,7 +49,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A form whose pairs are a symmetric table with nothing on the diagonal.
+    /// A form whose pairs are a symmetric matrix with a zero diagonal.
     pub(super) fn from_table(constant: f64, linear: Vec<f64>, table: Vec<f64>) -> Problem {
         let n = linear.len();
         let row = |line: &[f64]| {
@@ -89,12 +89,12 @@ impl Problem {
         self.template.is_empty()
     }
 
-    /// How many things a search can change: single variables and groups.
+    /// How many moves a search has: single variables and groups.
     pub(super) fn moves(&self) -> usize {
         self.singles + self.groups.len()
     }
 
-    /// The energy of free variables.
+    /// The energy of a state of the free variables.
     pub(super) fn free_energy(&self, state: &[bool]) -> f64 {
         let on = || state.iter().enumerate().filter(|(_, on)| **on).map(|(at, _)| at);
         let linear: f64 = on().map(|at| self.linear[at]).sum();
@@ -110,12 +110,12 @@ impl Problem {
         self.constant + linear + pairs + counted.sum::<f64>()
     }
 
-    /// The energy of a state of all variables; the values of fixed ones are not looked at.
+    /// The energy of a state of all variables. The values of fixed variables are ignored.
     ///
     /// # Panics
-    /// When the state has not a value for each variable.
+    /// When the state does not have one value per variable.
     pub fn energy(&self, state: &[bool]) -> f64 {
-        assert_eq!(state.len(), self.len(), "a value for each variable");
+        assert_eq!(state.len(), self.len(), "one value per variable");
         self.free_energy(&self.restrict(state))
     }
 

@@ -1,12 +1,13 @@
-//! Simulated quantum annealing: path-integral Monte Carlo of a transverse field that is switched off
-//! (Martoňák, Santoro and Tosatti 2002).
+//! Simulated quantum annealing: path-integral Monte Carlo with a transverse field that is switched
+//! off (Martoňák, Santoro and Tosatti 2002).
 //!
 //! The Suzuki–Trotter formula turns `H = E(x) − Γ Σ σˣ` at temperature `T` into `P` copies of the
-//! problem (slices), each at `β/P = 1/(P T)`, with every variable bound to itself in the slices before
-//! and after by `K = −½ ln tanh(β Γ / P)`. Weak at first, so that the slices wander apart; strong at
-//! the end, when all are one state. Γ falls linearly. After each sweep of the slices a sweep of
-//! whole lines flips a variable in all of them. One-of groups are drawn with the same binding of each
-//! member. Sixteen restarts side by side; a sweep costs `P` times one of simulated annealing, twice.
+//! problem (slices), each at `β/P = 1/(P T)`. Every variable is bound to itself in the slices
+//! before and after by `K = −½ ln tanh(β Γ / P)`. The binding is weak at first, so that the slices
+//! diverge, and strong at the end, when all are one state. Γ falls linearly. After each sweep of
+//! the slices, a sweep of whole lines flips a variable in all of them. One-of groups are drawn with
+//! the same binding of each member. Sixteen restarts run side by side. A sweep costs `2 P` times a
+//! sweep of simulated annealing.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -19,14 +20,14 @@ use super::simulated::FROZEN;
 pub(super) struct Path {
     /// β of one slice, in the scale of the problem.
     pub(super) beta: f32,
-    /// The binding between slices, a value a sweep.
+    /// The binding between slices, one value per sweep.
     pub(super) couplings: Vec<f32>,
-    /// How many slices.
+    /// The number of slices.
     pub(super) slices: usize,
 }
 
 impl Path {
-    /// `field` is the transverse field at the start and at the end times β of a slice.
+    /// `field` is the transverse field at the start and at the end, times β of a slice.
     pub(super) fn new(beta: f64, field: (f64, f64), slices: usize, sweeps: usize) -> Path {
         let last = sweeps.saturating_sub(1).max(1) as f64;
         let coupling = |sweep: usize| {
@@ -37,7 +38,7 @@ impl Path {
     }
 }
 
-/// The states in which all slices of sixteen restarts end, those of a restart together.
+/// The final states of all slices of sixteen restarts, grouped by restart.
 pub(super) fn quantum(
     problem: &Narrow,
     path: &Path,
@@ -70,8 +71,8 @@ pub(super) fn quantum(
     (0..CHAINS).map(ends).collect()
 }
 
-/// β of one slice for a problem whose annealing goes through these: cold, for the field does the
-/// melting.
+/// β of one slice for a problem whose annealing uses this range. It is cold, because the field does
+/// the melting.
 pub(super) fn beta((hot, cold): (f64, f64)) -> f64 {
     hot.powf(0.4) * cold.powf(0.6)
 }

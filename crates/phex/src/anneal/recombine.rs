@@ -1,17 +1,20 @@
-//! Recombination: the best mixture of a few good states (after Houdayer and Martin 1999).
+//! Recombination finds the best mixture of a few good states (after Houdayer and Martin 1999).
 //!
-//! Good states differ in whole regions, which single flips cannot turn. Take a base state and some
-//! others: variables that differ from the base in the same of the others, and are connected, form one
-//! cluster. Turning clusters is again a quadratic problem, over far fewer variables: with `s = 1 − 2x`
-//! at the base,
+//! Good states differ in whole regions, which single flips cannot turn. With recombination after
+//! annealing, the long chains and tori of Biq Mac are solved within seconds; annealing and tabu
+//! search alone do not solve them in that time.
+//!
+//! Take a base state and some others. Connected variables that differ from the base in the same
+//! subset of the others form one cluster. Turning clusters is again a quadratic problem, over far
+//! fewer variables. With `s = 1 − 2x` at the base,
 //!
 //! `linear_c = Σ_{i∈c} delta_i + Σ_{i<j∈c} w_ij s_i s_j`, `pair_cd = Σ_{i∈c, j∈d} w_ij s_i s_j`,
 //!
-//! where a counter is `w` between all its members: with `S_c = Σ s_i` over the members in `c` it adds
-//! `cost · S_c S_d`. Tabu search solves it from "turn nothing", so that the child is never worse
-//! than the base; the child replaces the worst parent. With one-of groups two parents are taken:
-//! then the two members in which a group differs turn together, and it keeps exactly one.
-//! O(pairs + clusters²) a child.
+//! where a counter is `w` between all its members: with `S_c = Σ s_i` over the members in `c` it
+//! adds `cost · S_c S_d`. Tabu search solves it starting from "turn nothing", so the child is never
+//! worse than the base. The child replaces the worst parent. With one-of groups there are two
+//! parents: the two members in which a group differs then turn together, and the group keeps
+//! exactly one. A child costs O(pairs + clusters²).
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -22,17 +25,17 @@ use super::options::Tabu;
 use super::problem::Problem;
 use super::search::Search;
 
-/// More parents than this make clusters small.
+/// More parents than this would make the clusters small.
 const MOST_PARENTS: usize = 6;
 
 /// More clusters than this are too many for a table of their pairs.
 const MOST_CLUSTERS: usize = 1024;
 
-/// Children in a row that change nothing before it ends.
+/// Recombination ends after this many consecutive children that change nothing.
 const PATIENCE: usize = 12;
 
-/// Improves a population of local minima until it is one state, `children` were made, or one has
-/// reached the target.
+/// Improves a population of local minima until it is a single state, `children` have been made, or
+/// one has reached the target.
 pub(super) fn recombine(
     search: &mut Search<'_>,
     population: &mut Vec<Solution>,
@@ -77,7 +80,7 @@ pub(super) fn recombine(
         search.descend();
         let state = search.state();
         let child = Solution { energy: problem.free_energy(&state), state };
-        // The population stays sorted and without copies; the last parent is the worst.
+        // The population stays sorted and without duplicates. The last parent is the worst.
         if population.iter().all(|other| other.state != child.state) {
             let worst = order[order.len() - 1];
             if child.energy < population[worst].energy {
@@ -87,14 +90,15 @@ pub(super) fn recombine(
                 idle = 0;
             }
         } else if count == 2 {
-            // Two parents whose best mixture is known already: the worse one has nothing to add.
+            // The best mixture of these two parents has been found already, so the worse one has
+            // nothing to add.
             population.remove(order[1]);
             idle = 0;
         }
     }
 }
 
-/// Variables in which all parents agree are in no cluster.
+/// Marks variables in which all parents agree, which are in no cluster.
 const NONE: u32 = u32::MAX;
 
 /// The cluster of each variable, and how many there are.
@@ -108,7 +112,7 @@ fn clusters(problem: &Problem, parents: &[&[bool]]) -> (Vec<u32>, usize) {
     let mut cluster_of = vec![NONE; n];
     let mut clusters = 0;
     let mut open = Vec::new();
-    // In a dense problem what shares a pattern is connected, as good as always.
+    // In a dense problem, variables that share a pattern are almost always connected.
     if problem.dense.is_some() && problem.groups.is_empty() {
         let mut numbers = [NONE; 1 << MOST_PARENTS];
         for (cluster, &pattern) in cluster_of.iter_mut().zip(&patterns).filter(|(_, p)| **p != 0) {
@@ -149,7 +153,7 @@ fn clusters(problem: &Problem, parents: &[&[bool]]) -> (Vec<u32>, usize) {
     (cluster_of, clusters as usize)
 }
 
-/// The problem of which clusters to turn, from the state that `search` is in.
+/// The problem of which clusters to turn, from the state of `search`.
 fn reduce(search: &Search<'_>, cluster_of: &[u32], clusters: usize) -> Problem {
     let problem = search.problem();
     let (sign, delta) = (search.signs(), search.deltas());
@@ -182,7 +186,7 @@ fn reduce(search: &Search<'_>, cluster_of: &[u32], clusters: usize) -> Problem {
         }
         for &c in &touched {
             for &d in &touched {
-                // On the diagonal twice each pair, as the rows above give it.
+                // The diagonal has each pair twice, as the rows above provide it.
                 let own = if c == d { sums[c].1 } else { 0.0 };
                 pairs[c * clusters + d] += counter.cost * (sums[c].0 * sums[d].0 - own);
             }

@@ -1,19 +1,21 @@
 //! Local search on one state: what every move would change, and the descent to a local minimum.
 //!
-//! For every variable the change of energy that its flip would make is kept up to date:
-//! `delta_i = (1 − 2 x_i) · ∂E/∂x_i`. A flip costs O(degree) (a whole row, vectorised, when the
-//! problem is dense), the look for the best move O(n) vectorised. Switching a one-of group from `a`
-//! to `b` changes the energy by `delta_a + delta_b`, less the cost of each counter that holds both.
+//! For every variable, the change of energy from flipping it is kept up to date:
+//! `delta_i = (1 − 2 x_i) · ∂E/∂x_i`. A flip costs O(degree), or a whole vectorised row when the
+//! problem is dense. Finding the best move costs O(n), vectorised. Switching a one-of group from
+//! `a` to `b` changes the energy by `delta_a + delta_b`, minus the cost of each counter that holds
+//! both.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::problem::Problem;
 
-/// Values compared side by side.
+/// How many values are compared side by side.
 const WIDTH: usize = 8;
 
-/// Moves differ when their energies differ by more than this share of the largest term.
+/// Moves count as different when their energies differ by more than this fraction of the largest
+/// term.
 const ROUNDING: f64 = 1e-11;
 
 /// A state and what each move would change.
@@ -28,13 +30,13 @@ pub(super) struct Search<'p> {
     pub(super) energy: f64,
     /// The first step at which a variable may move again.
     pub(super) until: Vec<f64>,
-    /// Whether a counter holds two members of the group.
+    /// For each group, whether a counter holds two of its members.
     overlaps: Vec<bool>,
-    /// Changes smaller than this are rounding.
+    /// Changes smaller than this are rounding errors.
     pub(super) epsilon: f64,
 }
 
-/// The best move found: a variable, the group it belongs to, and the change of energy.
+/// The best move found: a variable, its group, and the change of energy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flip {
     pub(super) at: usize,
@@ -63,7 +65,7 @@ impl<'p> Search<'p> {
         search
     }
 
-    /// Starts again from another state. O(n + pairs).
+    /// Restarts from another state. Costs O(n + pairs).
     pub(super) fn load(&mut self, state: &[bool]) {
         let problem = self.problem;
         self.delta.clone_from(&problem.linear);
@@ -226,7 +228,7 @@ impl<'p> Search<'p> {
         best
     }
 
-    /// Goes down to a local minimum, always by the best move.
+    /// Descends to a local minimum, always by the best move.
     pub(super) fn descend(&mut self) {
         while let Some(best) = self.best_move(f64::INFINITY, f64::NEG_INFINITY)
             && best.delta < -self.epsilon
@@ -251,7 +253,8 @@ fn add_row(delta: &mut [f64], sign: &[f64], row: &[f64], change: f64) {
     }
 }
 
-/// The smallest value that is free at `now` or below `aspired`, and where; infinity when none is.
+/// The smallest value that is free at `now` or below `aspired`, and its position. The value is
+/// infinite when there is none.
 #[multiversion::multiversion(targets = "simd")]
 fn lowest(values: &[f64], until: &[f64], now: f64, aspired: f64) -> (f64, usize) {
     let mut low = [f64::INFINITY; WIDTH];

@@ -1,18 +1,18 @@
 //! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983), sixteen chains at a time.
 //!
-//! A sweep costs O(n + degree of what moved) vector operations for all sixteen. The chains end with
-//! sweeps at zero temperature.
+//! A sweep costs O(n + degree of what moved) vector operations for all sixteen chains. The chains
+//! end with sweeps at zero temperature.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::chains::{Chains, Narrow, sweep};
 use super::lanes::{CHAINS, chain_random};
 
-/// β beyond any energy: only moves downhill. Far below the largest single number, so that its
-/// products stay finite.
+/// A β that is larger than any energy, so that only downhill moves are accepted. It is far below
+/// the largest single-precision number, so that its products stay finite.
 pub(super) const FROZEN: f32 = 1e30;
 
-/// The states in which sixteen chains end; `betas` are in the scale of `problem`.
+/// The final states of sixteen chains. `betas` are in the scale of `problem`.
 pub(super) fn simulated(
     problem: &Narrow,
     betas: &[f32],

@@ -1,9 +1,9 @@
 //! One-flip tabu search (Glover 1989).
 //!
-//! Each step takes the best move that was not made within the last `tenure` steps, uphill too, unless
-//! a forbidden one leads below the best energy so far (aspiration). After `stall` steps without a new
-//! best it goes on from a copy of the best state in which a random part was flipped. A step costs
-//! O(n + degree), vectorised.
+//! Each step makes the best move that was not made within the last `tenure` steps, even if it goes
+//! uphill. A forbidden move is allowed when it leads below the best energy so far (aspiration).
+//! After `stall` steps without a new best, the search continues from a copy of the best state in
+//! which a random part is flipped. A step costs O(n + degree), vectorised.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,8 +12,8 @@ use super::options::Tabu;
 use super::search::{Flip, Search};
 
 impl Search<'_> {
-    /// Tabu search from here; ends in the best state found. Stops early at `target`, or when
-    /// `abandoned` says so.
+    /// Tabu search from the current state. It ends in the best state found. It stops early at
+    /// `target`, or when `abandoned` returns true.
     pub(super) fn tabu(
         &mut self,
         options: &Tabu,
@@ -61,7 +61,7 @@ impl Search<'_> {
         self.load(&best.1.iter().map(|&sign| sign < 0.0).collect::<Vec<_>>());
     }
 
-    /// Forbids to undo a move for about `tenure` steps; in a small group for fewer.
+    /// Forbids undoing a move for about `tenure` steps, or fewer in a small group.
     fn mark(&mut self, next: Flip, step: u64, tenure: usize, random: &mut Xoshiro256PlusPlus) {
         let (at, tenure) = match next.group {
             Some(group) => {
@@ -74,7 +74,7 @@ impl Search<'_> {
         self.until[at] = (step + 1) as f64 + (tenure + more) as f64;
     }
 
-    /// Flips a random tenth to third of the variables, and moves as many of the groups.
+    /// Flips a random tenth to third of the variables, and moves the same fraction of the groups.
     fn kick(&mut self, random: &mut Xoshiro256PlusPlus) {
         let share = random.random_range(0.1..0.35);
         for at in 0..self.problem.singles {

@@ -1,11 +1,11 @@
-//! Which labels a multi-class question is about.
+//! The labels that a multi-class question is about.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::graph::{LabelId, RelationGraph};
 
-/// A list of labels of which a row is meant to have one.
+/// A list of labels of which each row should have one.
 ///
 /// ```
 /// use phex::{decide::Classes, graph::GraphBuilder};
@@ -35,7 +35,7 @@ impl Classes {
     /// The labels in ascending order, each once.
     ///
     /// # Errors
-    /// [`Error::UnknownName`] when the graph has not such a group or label.
+    /// [`Error::UnknownName`] when the graph does not have this group or label.
     pub fn resolve(&self, graph: &RelationGraph) -> Result<Vec<LabelId>, Error> {
         match self {
             Classes::Leaves => Ok(graph.leaves().collect()),
@@ -50,7 +50,7 @@ impl Classes {
     }
 }
 
-/// The labels of these names in ascending order, each once.
+/// The labels with these names in ascending order, each once.
 pub(crate) fn named(graph: &RelationGraph, names: &[String]) -> Result<Vec<LabelId>, Error> {
     let id = |name: &String| {
         graph.id(name).ok_or_else(|| Error::UnknownName { kind: "label", name: name.clone() })

@@ -1,4 +1,4 @@
-//! Decisions: from marginals, or from scores and an engine, to one label set a row.
+//! Decisions: from marginals, or from scores and an engine, to one label set per row.
 //!
 //! | [`Decision`] | the set of a row |
 //! |---|---|
@@ -7,14 +7,14 @@
 //! | `BackOff` | the most specific label whose probability reaches `confidence`, with all its ancestors |
 //! | `Consistent` | the most probable legal set: `argmax p(x)` (MAP) |
 //!
-//! A row in which any marginal is NaN or infinite (inference could not answer it) has no answer: its
-//! set is empty, [`Decisions::is_answered`] is false, and the [`metrics`](crate::metrics) leave it out.
-//! Probabilities are compared in the number type of the marginals, so that 0.9 reaches 0.9 in singles.
-//! On exact marginals of a hard hierarchy a threshold gives sets closed upwards, for a child is never
-//! more probable than its parent, and above 0.5 it breaks no exclusion. Only `Consistent` keeps every hard
-//! relation whatever the graph.
+//! A row with a NaN or infinite marginal, which inference could not answer, has no decision. Its
+//! set is empty, [`Decisions::is_answered`] is false, and the [`metrics`](crate::metrics) leave it
+//! out. Probabilities are compared in the number type of the marginals, so that 0.9 reaches 0.9 in
+//! single precision. On exact marginals of a hard hierarchy, a threshold gives sets that are closed
+//! upwards, because a child is never more probable than its parent. A threshold above 0.5 breaks no
+//! exclusion. Only `Consistent` satisfies every hard relation on any graph.
 //!
-//! Cost: O(labels) a row, and that of [`Engine::best`] for `Consistent`.
+//! A row costs O(labels), or as much as [`Engine::best`] for `Consistent`.
 
 mod classes;
 mod sets;
@@ -32,7 +32,7 @@ pub(crate) use classes::named;
 pub use sets::Decisions;
 pub(crate) use sets::rows_of;
 
-/// How label sets are decided on.
+/// How label sets are chosen.
 ///
 /// ```
 /// use phex::decide::{Classes, Decision, decide};
@@ -52,24 +52,25 @@ pub(crate) use sets::rows_of;
 pub enum Decision {
     /// Every label whose probability is at least this.
     Threshold {
-        /// In `[0, 1]`; 0.5 unless given.
+        /// In `[0, 1]`. The default is 0.5.
         #[serde(default = "half")]
         at: f64,
     },
-    /// The most probable of these labels, the first of equals, and all its ancestors.
+    /// The most probable of these labels (the first among equals), with all its ancestors.
     Best {
-        /// The leaves unless given.
+        /// The default is the leaves.
         #[serde(default)]
         among: Classes,
     },
-    /// Of the labels whose probability is at least this the deepest in the hierarchy (by the longest
-    /// path from a root); of equally deep ones the most probable, then the first. It comes with all
-    /// its ancestors. The empty set where no label reaches it.
+    /// Of the labels whose probability is at least this, the deepest in the hierarchy (by the
+    /// longest path from a root). Among equally deep labels it is the most probable, and then the
+    /// first. It comes with all its ancestors. The set is empty when no label reaches this
+    /// probability.
     BackOff {
         /// In `[0, 1]`.
         confidence: f64,
     },
-    /// The most probable label set that the relations allow. Needs an engine.
+    /// The most probable label set that the relations allow. It needs an engine.
     Consistent,
 }
 
@@ -84,14 +85,14 @@ fn half() -> f64 {
     0.5
 }
 
-/// Decides from marginals: rows of a probability for each label of the graph, one after another.
+/// Decides from marginals: rows with one probability per label of the graph, one after another.
 ///
 /// See [`Decision`] for an example.
 ///
 /// # Errors
-/// [`Error::Shape`] when the entries are not whole rows; [`Error::OutOfRange`] for a threshold outside
-/// `[0, 1]`; [`Error::UnknownName`] for classes that the graph does not have; [`Error::NeedsEngine`]
-/// for [`Decision::Consistent`].
+/// [`Error::Shape`] when the entries are not whole rows. [`Error::OutOfRange`] for a threshold
+/// outside `[0, 1]`. [`Error::UnknownName`] for classes that the graph does not have.
+/// [`Error::NeedsEngine`] for [`Decision::Consistent`].
 pub fn decide<T: Scalar>(
     decision: &Decision,
     graph: &RelationGraph,
@@ -119,7 +120,8 @@ pub fn decide<T: Scalar>(
     Ok(decisions)
 }
 
-/// Decides from scores: by the engine's marginals, or for [`Decision::Consistent`] by its best set.
+/// Decides from scores, by the engine's marginals or, for [`Decision::Consistent`], by its best
+/// set.
 ///
 /// ```
 /// use phex::decide::{Decision, decide_scores};
@@ -135,8 +137,8 @@ pub fn decide<T: Scalar>(
 /// ```
 ///
 /// # Errors
-/// As [`decide`] and [`Engine::run`] or [`Engine::best`]; but a row with a score that is no number, or
-/// with evidence that no state agrees with, is a row without an answer.
+/// As [`decide`] and [`Engine::run`] or [`Engine::best`]. But a row with a NaN or infinite score,
+/// or with evidence that no state agrees with, is a row without an answer.
 pub fn decide_scores(
     decision: &Decision,
     graph: &RelationGraph,
@@ -211,7 +213,7 @@ impl CheckedRule {
     }
 }
 
-/// A label and everything above it.
+/// Turns on a label and everything above it.
 fn switch_on(topology: &Topology, label: LabelId, on: &mut [bool]) {
     let mut stack = vec![label];
     while let Some(label) = stack.pop() {

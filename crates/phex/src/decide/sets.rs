@@ -1,10 +1,10 @@
-//! The label sets that were decided on.
+//! The label sets that were decided.
 
 use crate::Error;
 use crate::graph::LabelId;
 
-/// A label set for each row, and the label that was chosen where one was. Rows are asked for by number;
-/// out of range they panic, as the index of a slice does.
+/// One label set per row, and the chosen label if there is one. Rows are accessed by number. A
+/// number that is out of range panics, as a slice index does.
 ///
 /// ```
 /// use phex::decide::Decisions;
@@ -21,7 +21,7 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// Empty sets for so many rows, none of them answered.
+    /// Empty sets for this many rows, none of them answered.
     pub(super) fn unanswered_rows(labels: usize, rows: usize) -> Decisions {
         Decisions {
             labels,
@@ -45,22 +45,23 @@ impl Decisions {
         self.answered.len()
     }
 
-    /// How many labels a row has.
+    /// How many labels each row has.
     pub fn labels(&self) -> usize {
         self.labels
     }
 
-    /// Whether each label of a row is on; all off where the row has no answer.
+    /// Whether each label of a row is on. All are off when the row has no answer.
     pub fn row(&self, row: usize) -> &[bool] {
         &self.on[row * self.labels..(row + 1) * self.labels]
     }
 
-    /// The label that was chosen, by decisions that choose one and where one was good enough.
+    /// The label that was chosen, for decisions that choose one. `None` when no label was good
+    /// enough.
     pub fn chosen(&self, row: usize) -> Option<LabelId> {
         self.chosen[row]
     }
 
-    /// Whether the row could be decided: all its marginals are numbers, or it has a legal state.
+    /// Whether the row could be decided: all its marginals are finite, or it has a legal state.
     pub fn is_answered(&self, row: usize) -> bool {
         self.answered[row]
     }
@@ -70,7 +71,7 @@ impl Decisions {
         self.answered.iter().filter(|answered| !**answered).count()
     }
 
-    /// Marks a row as answered and gives its set to be filled.
+    /// Marks a row as answered, and returns its set to be filled.
     pub(super) fn answer(&mut self, row: usize, chosen: Option<LabelId>) -> &mut [bool] {
         self.answered[row] = true;
         self.chosen[row] = chosen;
@@ -78,7 +79,7 @@ impl Decisions {
     }
 }
 
-/// How many rows so many entries are.
+/// How many rows this number of entries makes.
 pub(crate) fn rows_of(what: &'static str, labels: usize, entries: usize) -> Result<usize, Error> {
     if labels == 0 && entries == 0 {
         return Ok(0);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::graph::GraphBuilder;
 
-/// animal > dog > husky, animal > cat; a car beside them.
+/// animal > dog > husky, animal > cat, and a car beside them.
 fn graph() -> RelationGraph {
     let mut builder = GraphBuilder::new();
     for name in ["animal", "dog", "husky", "cat", "car"] {
@@ -20,7 +20,7 @@ fn names(graph: &RelationGraph, sets: &Decisions, row: usize) -> Vec<String> {
 }
 
 #[test]
-fn back_off_takes_the_deepest_then_the_most_probable() {
+fn back_off_chooses_the_deepest_then_the_most_probable() {
     let graph = graph();
     let marginals = [0.9, 0.7, 0.2, 0.8, 0.1, 0.9, 0.8, 0.7, 0.8, 0.1, 0.3, 0.2, 0.1, 0.1, 0.6];
     let sets = decide(&Decision::BackOff { confidence: 0.7 }, &graph, &marginals).unwrap();
@@ -33,7 +33,7 @@ fn back_off_takes_the_deepest_then_the_most_probable() {
 }
 
 #[test]
-fn best_chooses_among_leaves_groups_and_lists_the_first_of_equals() {
+fn best_chooses_among_leaves_groups_and_lists_and_takes_the_first_of_equals() {
     let graph = graph();
     let marginals = [0.9f32, 0.5, 0.4, 0.4, 0.1];
     let chosen = |among: Classes| {
@@ -73,14 +73,14 @@ fn rows_without_marginals_have_no_answer() {
 }
 
 #[test]
-fn wrong_questions_are_errors() {
+fn invalid_requests_are_errors() {
     let graph = graph();
     let error = |decision: Decision, marginals: &[f64]| {
         decide(&decision, &graph, marginals).unwrap_err().to_string()
     };
     assert_eq!(
         error(Decision::default(), &[0.5; 7]),
-        "the marginals: 7 entries where 10 are needed"
+        "the marginals: 7 entries, but 10 are needed"
     );
     assert!(error(Decision::Threshold { at: f64::NAN }, &[]).contains("between 0 and 1"));
     assert!(error(Decision::Consistent, &[]).contains("engine"));

@@ -1,7 +1,10 @@
-//! The builder: takes declarations by name, in any order, and never fails.
+//! The builder collects declarations by name, in any order, and never fails.
 //!
-//! What is wrong with them is found by [`GraphBuilder::check`], all of it in one run;
-//! [`GraphBuilder::build`] refuses while any finding makes the graph unusable.
+//! [`GraphBuilder::check`] finds everything that is wrong with the declarations. A faulty
+//! declaration (an unknown name, an edge that closes a cycle) becomes a finding and is dropped, and
+//! the other checks continue with what is left, so that one run reports everything.
+//! [`GraphBuilder::build`] refuses only what makes a graph unusable. Labels that can never be on
+//! are reported, but they do not prevent a build.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +13,12 @@ use super::check::{self, Report};
 use super::{Defaults, ExclusionRule, Place, RelationGraph, Semantics, Strength};
 use crate::Error;
 
-/// A name as the builder sees it: interned, declared or only used.
+/// A name in the builder: interned, and either declared or only used in relations.
 #[derive(Debug, Clone)]
 pub(super) struct Symbol {
     pub(super) name: Arc<str>,
     pub(super) title: Option<String>,
-    /// Where it was declared, each time. Empty: only used in relations.
+    /// Every place where it was declared. Empty when it was only used in relations.
     pub(super) declared: Vec<Place>,
     pub(super) first_use: Place,
 }
@@ -73,7 +76,7 @@ pub(super) struct RuleDraft {
 pub struct GraphBuilder {
     pub(super) symbols: Vec<Symbol>,
     index: HashMap<Arc<str>, SymbolId>,
-    /// Whether the labels are declared, so that a name outside them is a mistake.
+    /// Whether the declared labels are all there are, so that any other name is a mistake.
     pub(super) closed: bool,
     pub(super) hierarchy: Vec<HierarchyDraft>,
     pub(super) exclusions: Vec<ExclusionDraft>,
@@ -86,30 +89,32 @@ pub struct GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// An empty builder: labels are whatever the relations name.
+    /// An empty builder. Until labels are closed, every name in a relation is a label.
     pub fn new() -> GraphBuilder {
         GraphBuilder::default()
     }
 
-    /// Names the source (a file) of the declarations that follow.
+    /// Sets the source (a file) of the declarations that follow.
     pub fn source(&mut self, source: &str) -> &mut Self {
         self.place = Place { source: Some(Arc::from(source)), line: None };
         self
     }
 
-    /// Names the line, counted from 1, of the declarations that follow.
+    /// Sets the line, counted from 1, of the declarations that follow.
     pub fn line(&mut self, line: usize) -> &mut Self {
         self.place.line = u32::try_from(line).ok();
         self
     }
 
-    /// Declares that the declared labels are all there are: another name is a mistake.
+    /// Declares that the labels declared so far and later are complete: any other name is a
+    /// mistake.
     pub fn close_labels(&mut self) -> &mut Self {
         self.closed = true;
         self
     }
 
-    /// Declares a label. The order of declaration is the order of the columns of a score table.
+    /// Declares a label. Labels are the columns of a score table, in the order of their
+    /// declaration.
     pub fn label(&mut self, name: &str) -> &mut Self {
         self.titled_label(name, None)
     }
@@ -126,7 +131,7 @@ impl GraphBuilder {
         self
     }
 
-    /// Gives a title to a label without declaring it.
+    /// Gives a label a title without declaring it.
     pub fn title(&mut self, name: &str, title: &str) -> &mut Self {
         if let Some(&id) = self.index.get(name) {
             self.symbols[id as usize].title = Some(title.to_owned());
@@ -149,7 +154,7 @@ impl GraphBuilder {
         self.symbols.is_empty()
     }
 
-    /// The parent subsumes the child. `None` takes the default strength.
+    /// Declares that the parent subsumes the child. `None` means the default strength.
     pub fn hierarchy(
         &mut self,
         parent: &str,
@@ -162,12 +167,12 @@ impl GraphBuilder {
         self
     }
 
-    /// Two labels exclude each other. `None` takes the default strength.
+    /// Declares that two labels exclude each other. `None` means the default strength.
     pub fn exclusion(&mut self, a: &str, b: &str, strength: Option<Strength>) -> &mut Self {
         self.exclusion_group(None, [a, b], strength)
     }
 
-    /// All pairs of these labels exclude each other. `None` takes the default strength.
+    /// Declares that these labels exclude each other pairwise. `None` means the default strength.
     pub fn exclusion_group<'a>(
         &mut self,
         name: Option<&str>,
@@ -180,7 +185,8 @@ impl GraphBuilder {
         self
     }
 
-    /// Exactly one of these labels is on. The group is always hard: a soft strength is a finding.
+    /// Declares that exactly one of these labels is on. The group is always hard, because the model
+    /// defines it so; a soft strength is a finding.
     pub fn one_of<'a>(
         &mut self,
         name: &str,
@@ -193,14 +199,15 @@ impl GraphBuilder {
         self
     }
 
-    /// Exactly one leaf of the hierarchy is on: the labels that have a parent and no child.
+    /// Declares that exactly one leaf of the hierarchy is on. Leaves are the labels that have a
+    /// parent and no child.
     pub fn one_of_leaves(&mut self, name: &str) -> &mut Self {
         let (name, place) = (name.to_owned(), self.place.clone());
         self.one_of.push(OneOfDraft { name, labels: None, strength: None, place });
         self
     }
 
-    /// Pairs of labels exclude each other by a rule. At most one rule a graph.
+    /// Declares a rule by which pairs of labels exclude each other. A graph has at most one rule.
     pub fn exclusion_rule(&mut self, rule: ExclusionRule, strength: Option<Strength>) -> &mut Self {
         let place = self.place.clone();
         self.rules.push(RuleDraft { rule, strength, place });
@@ -212,39 +219,39 @@ impl GraphBuilder {
         !self.rules.is_empty()
     }
 
-    /// What a soft graph charges for.
+    /// Sets which violations a soft graph charges for.
     pub fn semantics(&mut self, semantics: Semantics) -> &mut Self {
         self.semantics = semantics;
         self
     }
 
-    /// Strengths for relations that give none.
+    /// Sets the strengths of relations that are declared without one.
     pub fn defaults(&mut self, defaults: Defaults) -> &mut Self {
         self.defaults = defaults;
         self.defaults_place = self.place.clone();
         self
     }
 
-    /// The strengths for relations that give none.
+    /// The strengths of relations that are declared without one.
     pub fn current_defaults(&self) -> &Defaults {
         &self.defaults
     }
 
-    /// Everything that is wrong with the declarations, in one run.
+    /// Finds everything that is wrong with the declarations, in one run.
     pub fn check(&self) -> Report {
         check::run(self).0
     }
 
-    /// The report and, unless it has errors that make it unusable, the graph.
+    /// The report, and the graph unless the report has errors that make it unusable.
     pub fn check_and_build(&self) -> (Report, Option<RelationGraph>) {
         check::run(self)
     }
 
     /// The frozen graph.
     ///
-    /// Only what makes a graph unusable is refused: unknown or repeated names, cycles, strengths
-    /// out of range and the like. Labels that can never be on, and all warnings, are left to
-    /// [`GraphBuilder::check`].
+    /// Only findings that make the graph unusable are refused: unknown or repeated names, cycles,
+    /// strengths out of range and the like. Labels that can never be on, and all warnings, are left
+    /// to [`GraphBuilder::check`].
     ///
     /// # Errors
     /// [`Error::Graph`] with the report, when it has such findings.

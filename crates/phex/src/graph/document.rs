@@ -1,6 +1,6 @@
-//! The written form of a graph, shared by TOML and JSON.
+//! The written form of a graph, which TOML and JSON share.
 //!
-//! Every record rejects keys that it does not know. The JSON schema is generated from these types.
+//! Every record rejects unknown keys. The JSON schema is generated from these types.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use super::{Defaults, ExclusionRule, GraphBuilder, RelationGraph, Semantics, Str
 #[serde(deny_unknown_fields)]
 #[schemars(title = "phex label-relation graph")]
 pub struct Document {
-    /// What a soft graph charges for.
+    /// Which violations a soft graph charges for.
     #[serde(default, skip_serializing_if = "is_sparse")]
     pub semantics: Semantics,
-    /// Strengths for relations that give none.
+    /// Strengths of relations that are declared without one.
     #[serde(default, skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
     /// Pairs that exclude each other by a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<RuleItem>,
-    /// All labels, in the order of the columns of a score table. Left out: the labels are those
-    /// that the relations name.
+    /// All labels, in the order of the columns of a score table. If left out, every name in a
+    /// relation is a label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Vec<LabelItem>>,
     /// A parent and its children.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hierarchy: Vec<HierarchyItem>,
-    /// Labels that exclude each other: two are an edge, more are a group.
+    /// Labels that exclude each other: two labels are an edge, more are a group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusion: Vec<ExclusionItem>,
     /// Groups of which exactly one label is on.
@@ -106,7 +106,7 @@ pub struct OneOfItem {
     pub name: String,
     /// Its labels, or `"leaves"` for all leaves of the hierarchy.
     pub labels: OneOfLabels,
-    /// Only `"hard"`: a one-of group is always hard.
+    /// Only `"hard"` is allowed, because a one-of group is always hard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strength: Option<Strength>,
 }
@@ -121,7 +121,7 @@ pub enum OneOfLabels {
     Selection(OneOfSelection),
 }
 
-/// Members of a one-of group that are found and not named.
+/// Members of a one-of group that are selected and not named.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OneOfSelection {
@@ -135,7 +135,7 @@ impl Document {
         schemars::schema_for!(Document).to_value()
     }
 
-    /// A builder with everything declared, without places.
+    /// A builder with all declarations. It has no source locations.
     pub fn builder(&self) -> GraphBuilder {
         let mut builder = GraphBuilder::new();
         builder.semantics(self.semantics).defaults(self.defaults);
@@ -211,7 +211,8 @@ impl From<&RelationGraph> for Document {
             Some(title) => LabelItem::Titled { name: label.name.clone(), title: title.clone() },
             None => LabelItem::Name(label.name.clone()),
         });
-        // Children of one parent with one strength share an item, in the order of the first.
+        // Children with the same parent and strength share an item. Items keep the order of their
+        // first child.
         let mut hierarchy: Vec<HierarchyItem> = Vec::new();
         let mut item_of = BTreeMap::new();
         for edge in graph.hierarchy() {

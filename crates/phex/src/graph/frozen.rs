@@ -1,4 +1,5 @@
-//! The frozen graph: resolved, acyclic, with every strength in range.
+//! The frozen graph: its names are resolved, its hierarchy has no cycle, and every strength is in
+//! range.
 
 use std::collections::HashMap;
 
@@ -13,9 +14,9 @@ use crate::Error;
 
 /// Labels and the relations between them, checked and immutable.
 ///
-/// Made by [`GraphBuilder::build`](super::GraphBuilder::build). Its hierarchy has no cycle, names
-/// are unique, every strength is in range and no label is in two one-of groups. It may still hold
-/// labels that can never be on: [`RelationGraph::check`] finds those.
+/// [`GraphBuilder::build`](super::GraphBuilder::build) makes it. Its hierarchy has no cycle, names
+/// are unique, every strength is in range and no label is in two one-of groups. It may still
+/// contain labels that can never be on, which [`RelationGraph::check`] finds.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Document", into = "Document")]
 pub struct RelationGraph {
@@ -49,7 +50,7 @@ impl RelationGraph {
     /// A label by its id.
     ///
     /// # Panics
-    /// When the id is of another graph and out of range.
+    /// When the id is out of range because it belongs to another graph.
     pub fn label(&self, id: LabelId) -> &Label {
         &self.labels[id.index()]
     }
@@ -59,7 +60,7 @@ impl RelationGraph {
         &self.label(id).name
     }
 
-    /// The id of a name.
+    /// The id of the label with this name.
     pub fn id(&self, name: &str) -> Option<LabelId> {
         self.index.get(name).copied()
     }
@@ -84,22 +85,23 @@ impl RelationGraph {
         &self.one_of
     }
 
-    /// The exclusion rule, where one is declared.
+    /// The exclusion rule, if one is declared.
     pub fn rule(&self) -> Option<&RuleDeclaration> {
         self.rule.as_ref()
     }
 
-    /// What a soft graph charges for.
+    /// Which violations the model charges for.
     pub fn semantics(&self) -> Semantics {
         self.semantics
     }
 
-    /// Strengths for relations that gave none. Every relation holds its own already.
+    /// The default strengths. They are only for reference, because every relation already has its
+    /// own strength.
     pub fn defaults(&self) -> &Defaults {
         &self.defaults
     }
 
-    /// The hierarchy as parents, children and an order.
+    /// The hierarchy as parents, children and a topological order.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -126,10 +128,7 @@ impl RelationGraph {
         self.ids().filter(|&id| self.topology.children(id).is_empty())
     }
 
-    /// The same graph with other relations of the same labels.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] when the new relations are not a graph.
+    /// The same labels with other relations.
     pub(super) fn with_relations(
         &self,
         hierarchy: Vec<Hierarchy>,
@@ -143,7 +142,7 @@ impl RelationGraph {
 }
 
 impl std::fmt::Debug for RelationGraph {
-    /// The written form: the indices behind it say nothing more.
+    /// Prints the written form, because the indices behind it add no information.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let json = serde_json::to_string(&Document::from(self)).map_err(|_| std::fmt::Error)?;
         f.write_str(&json)

@@ -1,17 +1,17 @@
-//! Labels, their ids, and the places where things were declared.
+//! Labels, their ids, and the places where they were declared.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-/// The index of a label in its graph, and so of its column in a table of scores.
+/// The index of a label in its graph, and of its column in a table of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct LabelId(pub u32);
 
 impl LabelId {
-    /// The id as an index of a slice.
+    /// The id as an index into a slice.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -19,13 +19,13 @@ impl LabelId {
 
 impl From<usize> for LabelId {
     /// # Panics
-    /// Above `u32::MAX`, which no graph reaches: the builder counts labels in 32 bits.
+    /// Above `u32::MAX`. No graph reaches this, because the builder counts labels in 32 bits.
     fn from(index: usize) -> LabelId {
         LabelId(u32::try_from(index).expect("label ids fit 32 bits"))
     }
 }
 
-/// A label: a unique name and, where the source has one, a title for people.
+/// A label: a unique name and, if the source has one, a title for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The unique name, as in score tables: `n02084071`.
@@ -37,7 +37,7 @@ pub struct Label {
 }
 
 impl fmt::Display for Label {
-    /// `dog (n02084071)`, or the name alone. Long titles are cut at their first comma.
+    /// Writes `dog (n02084071)`, or the name alone. Titles are cut at their first comma.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.short_title() {
             Some(title) if title != self.name => write!(f, "{title} ({})", self.name),
@@ -47,16 +47,16 @@ impl fmt::Display for Label {
 }
 
 impl Label {
-    /// The title up to its first comma: `dog, domestic dog` is a list of synonyms.
+    /// The title up to its first comma, because `dog, domestic dog` is a list of synonyms.
     pub fn short_title(&self) -> Option<&str> {
         self.title.as_deref().map(|title| title.split(", ").next().unwrap_or(title))
     }
 }
 
-/// Where something was declared: a source and a line of it, both optional.
+/// Where something was declared: a source and a line in it, both optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Place {
-    /// The file, or another name of the source.
+    /// The file, or another name for the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Arc<str>>,
     /// The line, counted from 1.
@@ -65,7 +65,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether nothing is known of the place.
+    /// Whether both source and line are unknown.
     pub fn is_unknown(&self) -> bool {
         self.source.is_none() && self.line.is_none()
     }

@@ -1,12 +1,13 @@
 //! Labels and the relations between them.
 //!
-//! [`GraphBuilder`] takes declarations by name and place; [`GraphBuilder::check`] returns a
-//! [`Report`] of everything that is wrong; [`GraphBuilder::build`] freezes a [`RelationGraph`].
-//! [`closure`] answers questions about the set of legal states.
+//! [`GraphBuilder`] collects declarations by name and place. [`GraphBuilder::check`] returns a
+//! [`Report`] of everything that is wrong with them. [`GraphBuilder::build`] freezes them into a
+//! [`RelationGraph`]. [`closure`] answers questions about the set of legal states.
 //!
 //! A state assigns on or off to every label. It is *legal* when it violates no hard relation: no
-//! child is on with a parent off, no two labels that exclude each other are on, and of each one-of
-//! group exactly one label is on. Soft relations cost instead (see [`Strength`]).
+//! child is on while a parent is off, no two labels that exclude each other are both on, and
+//! exactly one label of each one-of group is on. Soft relations have a finite cost instead (see
+//! [`Strength`]).
 
 mod builder;
 pub mod check;

@@ -1,4 +1,4 @@
-//! The kinds of relation, and the frozen records that hold them.
+//! The kinds of relations, and the frozen records that hold them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LabelId, Place, Strength};
 
-/// A parent subsumes a child: the child on with the parent off is a violation.
+/// A parent subsumes a child: it is a violation when the child is on and the parent is off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hierarchy {
     /// The more general label.
@@ -19,13 +19,13 @@ pub struct Hierarchy {
     pub place: Place,
 }
 
-/// Labels that exclude each other: every pair that is on together is a violation.
+/// Labels that exclude each other: each pair that is on together is a violation.
 ///
-/// Two labels are an exclusion edge; more are a group, kept as one cardinality factor of
-/// `C(m, 2)` violations when `m` of them are on and never expanded to pairs.
+/// Two labels are an exclusion edge. More labels are a group. A group stays one cardinality factor
+/// with `C(m, 2)` violations when `m` of its labels are on, and is never expanded to pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exclusion {
-    /// The name of the group, where it has one.
+    /// The name of the group, if it has one.
     pub name: Option<String>,
     /// Two or more distinct labels in ascending order.
     pub labels: Vec<LabelId>,
@@ -43,7 +43,8 @@ impl Exclusion {
     }
 }
 
-/// Labels of which exactly one is on (mutually exclusive and collectively exhaustive).
+/// Labels of which exactly one is on (mutually exclusive and collectively exhaustive). The group is
+/// always hard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOf {
     /// The name of the group.
@@ -54,18 +55,18 @@ pub struct OneOf {
     pub place: Place,
 }
 
-/// Which pairs of labels exclude each other although no line of the file says so.
+/// A rule by which pairs of labels exclude each other, in addition to the declared exclusions.
 ///
-/// Two labels *overlap* when they have a common descendant; a label counts as its own descendant,
-/// so labels of which one subsumes the other overlap.
+/// Two labels *overlap* when they have a common descendant. A label counts as its own descendant,
+/// so two labels overlap when one subsumes the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExclusionRule {
-    /// Labels exclude each other unless they have a common descendant (Deng et al. 2014). It never
-    /// makes a label impossible.
+    /// Labels exclude each other unless they have a common descendant (Deng et al. 2014). This rule
+    /// never makes a label impossible.
     NoCommonDescendant,
-    /// Labels exclude each other unless one subsumes the other (as printed by Ding et al. 2015).
-    /// On a hierarchy with several parents it makes labels impossible.
+    /// Labels exclude each other unless one subsumes the other (as printed by Ding et al. 2015). On
+    /// a hierarchy in which labels have several parents, this rule makes labels impossible.
     NotSubsumed,
     /// Labels with a common parent exclude each other unless they have a common descendant.
     Siblings,
@@ -103,20 +104,22 @@ pub struct RuleDeclaration {
     pub place: Place,
 }
 
-/// What a soft graph charges for. Graphs that are equivalent when hard differ when soft.
+/// Which violations a soft graph charges for. Graphs that are equivalent when hard may differ when
+/// soft.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Semantics {
-    /// A cost for each violated relation as declared, and for each minimal pair of a rule.
+    /// Each violated relation as declared has a cost, and so does each minimal pair of a rule.
     #[default]
     Sparse,
-    /// A cost for every implied pair.
+    /// Every implied pair has a cost.
     Dense,
 }
 
-/// Strengths for relations that give none: by kind, else for the whole graph, else hard.
+/// Strengths of relations that are declared without one: the strength for their kind, else the
+/// strength for the whole graph, else hard.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -132,12 +135,12 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// The strength of a hierarchy edge that gives none.
+    /// The strength of hierarchy edges that are declared without one.
     pub fn hierarchy(&self) -> Strength {
         self.hierarchy.or(self.strength).unwrap_or(Strength::Hard)
     }
 
-    /// The strength of an exclusion that gives none.
+    /// The strength of exclusions that are declared without one.
     pub fn exclusion(&self) -> Strength {
         self.exclusion.or(self.strength).unwrap_or(Strength::Hard)
     }

@@ -1,9 +1,9 @@
-//! The same graph with other strengths.
+//! Copies a graph with other strengths.
 
 use super::{Exclusion, RelationGraph, Strength};
 use crate::Error;
 
-/// The kinds of relation that have a strength.
+/// The kinds of relations that have a strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RelationKind {
     /// A hierarchy edge.
@@ -13,7 +13,8 @@ pub enum RelationKind {
 }
 
 impl RelationGraph {
-    /// The same relations, each with the strength that `new` makes of its kind and its own.
+    /// The same relations with new strengths. `new` computes each strength from the kind of the
+    /// relation and its old strength.
     ///
     /// ```
     /// use phex::graph::{GraphBuilder, Strength};
@@ -50,7 +51,7 @@ impl RelationGraph {
         Ok(graph)
     }
 
-    /// The same relations with a cost of its own each: hierarchy edges, exclusions, then the sets of
+    /// The same relations, each with its own cost: hierarchy edges, exclusions, then the sets of
     /// the rule, which are written out.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
-//! How much a violated relation costs.
+//! The strength of a relation: how much a violation costs.
 //!
-//! One number in three units: the cost `w`, the paper's Ising coefficient `u = w / 4` and the
-//! factor `q = exp(-w)` by which a violation multiplies the weight of a state. `w = 0` is no
-//! relation, `w = ∞` a hard constraint.
+//! A strength is one number in three units: the cost `w`, the paper's Ising coefficient
+//! `u = w / 4`, and the factor `q = exp(-w)` by which a violation multiplies the weight of a state.
+//! `w = 0` means no relation, and `w = ∞` means a hard constraint.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -37,7 +37,7 @@ impl Strength {
     pub fn cost(self) -> f64 {
         match self {
             Strength::Hard => f64::INFINITY,
-            // `0.0 -` instead of a unary minus, so that q = 1 gives 0 and not -0.
+            // `0.0 -` and not a unary minus, so that q = 1 gives 0 and not -0.
             Strength::Q(q) => 0.0 - q.ln(),
             Strength::U(u) => 4.0 * u,
             Strength::W(w) => w,
@@ -63,7 +63,7 @@ impl Strength {
         self.cost() == other.cost()
     }
 
-    /// What is wrong with the number, if anything: `q` must be in `[0, 1]`, `u` and `w` in
+    /// What is wrong with the number, if anything. `q` must be in `[0, 1]`, `u` and `w` in
     /// `[0, ∞]`, and none may be NaN.
     pub fn fault(self) -> Option<String> {
         let (unit, value, most) = match self {
@@ -79,7 +79,8 @@ impl Strength {
         Some(format!("{unit} = {value} is out of range: {unit} must be {range}"))
     }
 
-    /// Reads `hard`, an empty text (hard), or `q=0.1`, `u = 0.5`, `w=2`.
+    /// Reads `hard`, an empty text (which also means hard), or a number such as `q=0.1`, `u = 0.5`,
+    /// `w=2`.
     ///
     /// ```
     /// use phex::graph::Strength;
@@ -149,7 +150,7 @@ enum StrengthUnit {
 
 impl Serialize for Strength {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // JSON has no infinity: an infinite cost is written as the word.
+        // JSON has no infinity, so an infinite cost is written as the word `hard`.
         match *self {
             Strength::Hard => StrengthText::HardWord(HardWord::Hard),
             Strength::Q(q) => StrengthText::StrengthUnit(StrengthUnit::Q(q)),
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_units_agree() {
+    fn the_three_units_are_equivalent() {
         for cost in [0.0, 0.1, 1.0, 7.5] {
             let strengths =
                 [Strength::W(cost), Strength::U(cost / 4.0), Strength::Q((-cost).exp())];
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_unit_and_the_range() {
+    fn messages_name_the_unit_and_the_range() {
         assert!(Strength::Q(1.5).fault().unwrap().contains("between 0 (hard) and 1"));
         assert!(Strength::U(-1.0).fault().unwrap().contains("u = -1"));
         assert!(Strength::W(f64::NAN).fault().is_some());

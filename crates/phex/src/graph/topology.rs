@@ -1,8 +1,8 @@
 //! The hierarchy as flat arrays: parents and children of each label (compressed rows), a
-//! topological order, and questions of reachability.
+//! topological order, and reachability.
 //!
-//! Memory is O(n + e). A question `is_ancestor(a, b)` costs O(1) where the labels above `b` form a
-//! tree, else a walk of the labels above `b` that stops at the depth of `a`.
+//! Memory is O(n + e). `subsumes(a, b)` costs O(1) where the labels above `b` form a tree.
+//! Otherwise it walks over the labels above `b` and stops at the depth of `a`.
 
 use crate::lists::Lists;
 use fixedbitset::FixedBitSet;
@@ -13,7 +13,8 @@ use super::LabelId;
 #[derive(Debug, Clone, Default)]
 pub struct Topology {
     parents: Lists<LabelId>,
-    /// The edge of each entry of `parents`, by its index in the list that the topology was made of.
+    /// For each entry of `parents`, the index of its edge in the list from which the topology was
+    /// built.
     parent_edges: Lists<u32>,
     children: Lists<LabelId>,
     /// Parents before children.
@@ -28,7 +29,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// From `(parent, child)` pairs without cycles (with one, `len` is less than `n`).
+    /// Builds the topology from `(parent, child)` pairs without cycles. With a cycle, `len` is less
+    /// than `n`.
     pub(crate) fn new(
         n: usize,
         edges: impl Iterator<Item = (LabelId, LabelId)> + Clone,
@@ -63,7 +65,7 @@ impl Topology {
             }
         }
         if order.len() != n {
-            // A cycle: callers that cannot rule it out compare the lengths.
+            // There is a cycle. Callers that cannot rule this out compare the lengths.
             return Topology { order, ..Topology::default() };
         }
         let mut topology = Topology {
@@ -79,7 +81,7 @@ impl Topology {
         topology
     }
 
-    /// Numbers the forest of first parents so that a subtree is an interval.
+    /// Numbers the forest of first parents so that each subtree is an interval.
     fn number(&mut self) {
         let n = self.order.len();
         (self.enter, self.leave) = (vec![0; n], vec![0; n]);
@@ -131,7 +133,7 @@ impl Topology {
         self.children.of(id.index())
     }
 
-    /// The index of an edge in the list that the topology was made of.
+    /// The index of an edge in the list from which the topology was built.
     pub fn edge(&self, parent: LabelId, child: LabelId) -> Option<usize> {
         let at = self.parents(child).iter().position(|&id| id == parent)?;
         Some(self.parent_edges.of(child.index())[at] as usize)
@@ -152,7 +154,7 @@ impl Topology {
         self.branches_above.is_clear()
     }
 
-    /// Whether no path from this label upwards meets a label of several parents.
+    /// Whether no path upwards from this label meets a label with several parents.
     pub fn is_tree_above(&self, id: LabelId) -> bool {
         !self.branches_above.contains(id.index())
     }
@@ -194,7 +196,7 @@ impl Topology {
     }
 }
 
-/// Scratch memory for walks of a topology that each touch few labels.
+/// Scratch memory for walks over a topology that each visit few labels.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Walk {
     stamp: Vec<u32>,
@@ -207,8 +209,7 @@ impl Walk {
         Walk { stamp: vec![0; n], now: 0, found: Vec::new() }
     }
 
-    /// The given labels and everything reached from them by `next`, in order of discovery
-    /// (breadth first).
+    /// The given labels and everything that `next` reaches from them, breadth first.
     pub(super) fn reach<'t, N, I>(
         &mut self,
         from: impl IntoIterator<Item = LabelId>,

@@ -1,4 +1,4 @@
-//! What would have to change for exact inference.
+//! Finds changes to a graph that would make exact inference possible.
 
 use serde::Serialize;
 
@@ -7,21 +7,22 @@ use crate::graph::document::{Document, RuleItem};
 use crate::graph::{ExclusionRule, RelationGraph, Strength};
 use crate::model::Model;
 
-/// A change of the graph that makes it tractable, with what it then costs.
+/// A change that makes a graph tractable, with the cost of inference after it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// The change, in words.
     pub change: String,
-    /// The engine that then takes the model.
+    /// The engine that can handle the changed model.
     pub method: Method,
-    /// Its operations a row.
+    /// Its operations per row.
     pub operations: f64,
-    /// Its states, for engines that list them.
+    /// Its number of states, for engines that enumerate them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<u64>,
 }
 
-/// Changes that would let an exact engine take the graph, cheapest model first.
+/// Tries a few changes and returns those after which an exact engine can handle the graph, cheapest
+/// first.
 pub fn changes_for_exactness(graph: &RelationGraph, options: &Options) -> Vec<Change> {
     let document = Document::from(graph);
     let options = Options { method: Method::Exact, ..options.clone() };
@@ -55,7 +56,7 @@ pub fn changes_for_exactness(graph: &RelationGraph, options: &Options) -> Vec<Ch
         attempt("keep the first parent of each label only", first_parents(graph, &document));
     }
     if graph.one_of().len() > 1 {
-        attempt("drop the one-of groups", Document { one_of: Vec::new(), ..document });
+        attempt("remove the one-of groups", Document { one_of: Vec::new(), ..document });
     }
     changes.sort_by(|a, b| a.operations.total_cmp(&b.operations));
     changes

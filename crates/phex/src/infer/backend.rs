@@ -1,7 +1,9 @@
-//! Where an engine answers: on the processor, or on a device that it is brought to.
+//! Where an engine runs: on the CPU, or on a device that it is moved to.
 //!
-//! Losses, training and prediction ask a [`Backend`], so that they need not know of devices. An [`Engine`]
-//! is one itself; an [`Accelerator`] makes another of it.
+//! Losses, training and prediction call a [`Backend`], so that they do not depend on devices. An
+//! [`Engine`] is a backend itself, and an [`Accelerator`] turns it into another one. What a backend
+//! computes is a pass over rows, not a loss. So `learn` derives losses from free and clamped passes
+//! on any device, and crates that train need no CUDA.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,19 +11,19 @@ use std::sync::Arc;
 use super::{Block, Engine, Number, Posterior, Want};
 use crate::Error;
 
-/// What answers blocks of rows: an [`Engine`], or an engine on a device. `run` of `dyn Backend` takes either
-/// type of numbers.
+/// Runs blocks of rows: an [`Engine`], or an engine on a device. `run` of `dyn Backend` accepts
+/// both number types.
 pub trait Backend: Debug + Send + Sync {
-    /// The engine of the processor, with its model and its plan.
+    /// The CPU engine, with its model and its plan.
     fn engine(&self) -> &Engine;
 
-    /// [`Engine::run`] in singles.
+    /// [`Engine::run`] in single precision.
     ///
     /// # Errors
     /// As [`Engine::run`]; [`Error::Device`].
     fn run_single(&self, block: &Block<'_, f32>, want: Want) -> Result<Posterior<f32>, Error>;
 
-    /// [`Engine::run`] in doubles.
+    /// [`Engine::run`] in double precision.
     ///
     /// # Errors
     /// As [`Backend::run_single`].
@@ -29,7 +31,8 @@ pub trait Backend: Debug + Send + Sync {
 }
 
 impl dyn Backend + '_ {
-    /// Answers for a block of rows, as [`Engine::run`] to the rounding of the type.
+    /// Runs a block of rows. The result equals that of [`Engine::run`] up to rounding in this
+    /// number type.
     ///
     /// # Errors
     /// As [`Engine::run`]; [`Error::Device`].
@@ -38,7 +41,8 @@ impl dyn Backend + '_ {
     }
 }
 
-// Compiled once, here: the kernels are large, and crates that use them need not compile them again.
+// The kernels are large. They are compiled once, here, so that crates that use them do not compile
+// them again.
 impl Backend for Engine {
     fn engine(&self) -> &Engine {
         self
@@ -53,11 +57,12 @@ impl Backend for Engine {
     }
 }
 
-/// A device that engines can be brought to.
+/// A device that engines can be moved to.
 pub trait Accelerator: Debug + Send + Sync {
-    /// The engine there, to be asked for this. What it cannot answer it refuses here, before any row comes.
+    /// Moves an engine to the device. `want` says which results will be requested later. An engine
+    /// or result that the device does not support is rejected here, before any row is run.
     ///
     /// # Errors
-    /// [`Error::Device`], which says what cannot be done there and what to do.
+    /// [`Error::Device`], which says what is not supported and what to do.
     fn move_engine(&self, engine: &Engine, want: Want) -> Result<Arc<dyn Backend>, Error>;
 }

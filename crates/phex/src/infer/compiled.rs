@@ -1,6 +1,6 @@
-//! Read-only views of compiled plans, for engines that run them elsewhere: on a GPU.
+//! Read-only views of compiled engines, for backends that run them elsewhere, such as on a GPU.
 //!
-//! They are the form of a model that its kernel on the processor walks, and may change with it from
+//! A view shows the data that the engine's CPU kernel works on. It may change with the kernel from
 //! one version to the next.
 
 use crate::graph::LabelId;
@@ -15,12 +15,12 @@ pub use crate::infer::exact::family::plan::{
 };
 use crate::infer::{Block, Number};
 
-/// What an engine was compiled to.
+/// The compiled form of an engine.
 #[derive(Debug, Clone, Copy)]
 pub enum Compiled<'a> {
     /// Inside–outside with counters: `family` without an effective cap.
     Family(Forest<'a>),
-    /// A forest joined by messages: `blocks`.
+    /// A forest joined by messages: `forest-bp`.
     Joined(Joined<'a>),
     /// Messages on a factor graph: `lbp`.
     Messages(Messages<'a>),
@@ -28,7 +28,7 @@ pub enum Compiled<'a> {
     Classes(Classes<'a>),
     /// A list of legal states: `states`.
     States(StateList<'a>),
-    /// Anything else has no view.
+    /// Any other engine: there is no view.
     Other,
 }
 
@@ -41,11 +41,11 @@ pub struct Forest<'a> {
     pub bias: &'a [f64],
     /// One-of groups whose scores are shifted by their log-sum-exp.
     pub shifted: &'a [Vec<usize>],
-    /// What is added to log Z.
+    /// A constant that is added to log Z.
     pub constant: f64,
 }
 
-/// A forest, and messages on the pairs of labels that it leaves out.
+/// A forest, and messages on the pairs of labels that it does not cover.
 #[derive(Debug, Clone, Copy)]
 pub struct Joined<'a> {
     /// The forest.
@@ -57,13 +57,13 @@ pub struct Joined<'a> {
 }
 
 impl Joined<'_> {
-    /// Whether arc consistency leaves a row a state that agrees with its evidence.
+    /// Whether arc consistency leaves the row a state that agrees with its evidence.
     pub fn is_possible<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
         self.implied.is_possible(self.network, block, row)
     }
 }
 
-/// A factor graph on which messages pass.
+/// A factor graph for message passing.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages<'a> {
     /// The factors.
@@ -72,28 +72,29 @@ pub struct Messages<'a> {
 }
 
 impl Messages<'_> {
-    /// Whether arc consistency leaves a row a state that agrees with its evidence.
+    /// Whether arc consistency leaves the row a state that agrees with its evidence.
     pub fn is_possible<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
         self.implied.is_possible(self.network, block, row)
     }
 }
 
-/// Classes, of which one is on, and attributes that are independent given the class.
+/// Classes of which exactly one is on, and attributes that are independent given the class.
 #[derive(Debug, Clone, Copy)]
 pub struct Classes<'a> {
     /// The classes.
     pub classes: &'a [LabelId],
     /// The attributes.
     pub attributes: &'a [LabelId],
-    /// What a class costs by itself.
+    /// The cost of each class by itself.
     pub own: &'a [f64],
-    /// What an attribute costs off and on, for each kind of cell; never infinite both.
+    /// For each kind of cell, the costs of an attribute that is off and on. They are never both
+    /// infinite.
     pub kinds: &'a [[f64; 2]],
-    /// The kind of each cell, class after class.
+    /// The kind of each cell, one class after another.
     pub kind_of: &'a [u32],
     /// A fixed addition to each score.
     pub bias: &'a [f64],
-    /// What is added to log Z.
+    /// A constant that is added to log Z.
     pub constant: f64,
 }
 
@@ -102,9 +103,9 @@ pub struct Classes<'a> {
 pub struct StateList<'a> {
     /// The labels that are on in state `k` are `on[start[k]..start[k + 1]]`.
     pub start: &'a [u32],
-    /// Labels, state after state.
+    /// Labels, one state after another.
     pub on: &'a [u32],
-    /// The log-weight of every state for scores of zero.
+    /// The log-weight of every state under scores of zero.
     pub base: f64,
     /// A fixed addition to each score.
     pub bias: &'a [f64],

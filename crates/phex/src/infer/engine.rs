@@ -1,4 +1,12 @@
-//! The engine: a model compiled by one method, run on blocks of rows.
+//! The engine: a model compiled by one method, which runs on blocks of rows.
+//!
+//! The engine checks the scores and replaces those of bad rows with zero, so that kernels see
+//! finite scores only. It splits the rows into chunks of 64, which run on the threads of the
+//! current rayon pool. Rows that have no answer become NaN in the end.
+//!
+//! No reduction runs across rows, so the answer for a row does not depend on its block, to the bit.
+//! Except for the matrix products of `star`, kernels use no fused multiply-add, so the answer does
+//! not depend on the width of the vectors either.
 
 use crate::numeric::GOLDEN;
 use crate::numeric::is_usable_score;
@@ -19,10 +27,11 @@ use crate::Error;
 use crate::infer::approximate::bounds::Bounds;
 use crate::model::{Model, Relation};
 
-/// Rows that one thread takes at a time: enough for the lanes, few enough to share out.
+/// How many rows one thread processes at a time: enough to fill the lanes, and few enough to share
+/// the work.
 const CHUNK: usize = 64;
 
-/// A compiled model. Cheap to clone, safe to share between threads.
+/// A compiled model. It is cheap to clone and can be shared between threads.
 ///
 /// ```
 /// use phex::graph::{ExclusionRule, GraphBuilder};
@@ -45,7 +54,8 @@ pub struct Engine {
     kernel: Arc<dyn Kernel>,
     plan: Arc<Plan>,
     options: Options,
-    /// Made when bounds are first asked for; `None` inside where the model is too large for them.
+    /// Created when bounds are first requested. The inner `None` means that the model is too large
+    /// for them.
     bounds: Arc<OnceLock<Option<Bounds>>>,
 }
 
@@ -53,8 +63,9 @@ impl Engine {
     /// Compiles a model.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] when an option is; [`Error::Unfit`] when the method does not take the model within the budget, or no exact
-    /// method does; it names the reason for each.
+    /// [`Error::OutOfRange`] when an option is out of range. [`Error::Unfit`] when the requested
+    /// method cannot handle the model within the budget, or when no exact method can. It contains
+    /// the reason for each method.
     pub fn compile(model: impl Into<Arc<Model>>, options: &Options) -> Result<Engine, Error> {
         options.check()?;
         let model = model.into();
@@ -73,22 +84,22 @@ impl Engine {
         &self.plan
     }
 
-    /// How it was compiled.
+    /// The options it was compiled with.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The compiled plan, for an engine that runs it on another device.
+    /// The compiled form, for a backend that runs it on another device.
     pub fn compiled(&self) -> Compiled<'_> {
         self.kernel.view(&self.model)
     }
 
-    /// Answers for a block of rows. Rows are shared out over the threads of the current rayon pool;
-    /// the answers depend neither on their number nor on the other rows of the block.
+    /// Runs a block of rows. The threads of the current rayon pool share the rows. The result
+    /// depends neither on the number of threads nor on the other rows of the block.
     ///
     /// # Errors
-    /// [`Error::Columns`] when the block has another number of labels than the model;
-    /// [`Error::BestOnly`] by `anneal`.
+    /// [`Error::Columns`] when the block does not have as many labels as the model.
+    /// [`Error::BestOnly`] for `anneal`.
     pub fn run<T: Number>(&self, block: &Block<'_, T>, want: Want) -> Result<Posterior<T>, Error> {
         T::run(self, block, want)
     }
@@ -119,7 +130,7 @@ impl Engine {
         let mut error = vec![0.0; rows];
         let mut diagnosis = vec![Diagnosis::default(); rows];
         let bounds = if want.bounds { self.bounds() } else { None };
-        // Chunks of each buffer, zipped; a buffer that is not wanted gives empty chunks.
+        // Chunks of all buffers are zipped. A buffer that is not wanted yields empty chunks.
         let chunks = rows.div_ceil(CHUNK);
         let expectations = chunks_of(&mut posterior.expectations, relations, chunks);
         let standard_errors = chunks_of(&mut posterior.standard_errors, n, chunks);
@@ -164,7 +175,7 @@ impl Engine {
         Ok(posterior)
     }
 
-    /// Runs the kernel, with scores of zero in place of those of bad rows.
+    /// Runs the kernel. Bad rows get scores of zero.
     fn run_chunk<T: Number>(
         &self,
         part: &Block<'_, T>,
@@ -174,7 +185,8 @@ impl Engine {
     ) {
         let mut run = |part: &Block<'_, T>| {
             T::run_kernel(&*self.kernel, part, answers);
-            // Rounding may take a certain label beyond 1 by its last digit, and 1 - p below 0.
+            // Rounding may put the probability of a certain label above 1 in its last digit, and 1
+            // - p below 0.
             for p in answers.marginals.iter_mut() {
                 *p = if *p > T::ONE { T::ONE } else { *p };
             }
@@ -195,7 +207,7 @@ impl Engine {
         run(&Block { scores: &scores, ..*part });
     }
 
-    /// The engines of bounds on log Z, for engines that have none.
+    /// The engines that bound log Z, for approximate engines.
     fn bounds(&self) -> Option<&Bounds> {
         let compile = || Bounds::compile(&self.model, &self.options, self.plan.method);
         if !self.plan.approximate {
@@ -204,7 +216,7 @@ impl Engine {
         self.bounds.get_or_init(compile).as_ref()
     }
 
-    /// Rows without an answer become NaN.
+    /// Fills rows without an answer with NaN.
     fn finish_row<T: Number>(&self, posterior: &mut Posterior<T>, row: usize) {
         let impossible = posterior.log_partition[row] == f64::NEG_INFINITY;
         if posterior.status[row] == RowStatus::Answered && !impossible {
@@ -228,7 +240,8 @@ impl Engine {
         }
     }
 
-    /// `H = log Z − Σ θ E[x] + Σ w E[v]`, with evidence over the states that agree with it.
+    /// `H = log Z − Σ θ E[x] + Σ w E[v]`. With evidence, it is over the states that agree with the
+    /// evidence.
     fn entropy<T: Number>(&self, block: &Block<'_, T>, posterior: &Posterior<T>) -> Vec<f64> {
         let terms = self.model.terms();
         let expectations = posterior.expectations.as_deref().unwrap_or(&[]);
@@ -243,7 +256,7 @@ impl Engine {
         (0..posterior.rows()).map(row_entropy).collect()
     }
 
-    /// The expected cost of all terms; hard ones cost nothing, for they are never violated.
+    /// The expected cost of all terms. Hard terms cost nothing, because they are never violated.
     fn mean_cost<T: Number>(&self, marginals: &[T], violations: &[T]) -> f64 {
         let term = |cost: f64, violations: f64| {
             if violations == 0.0 || cost == f64::INFINITY { 0.0 } else { cost * violations }
@@ -267,13 +280,13 @@ impl Engine {
         self.model.relations().iter().zip(violations).map(relation).sum()
     }
 
-    /// The `k` most probable label sets of a row, best first: the first is the MAP answer; by `anneal`
-    /// the best found. Empty when no state agrees with the evidence.
+    /// The `k` most probable label sets of a row, best first. The first is the MAP state. `anneal`
+    /// returns the best sets that it finds. Empty when no state agrees with the evidence.
     ///
     /// # Errors
-    /// [`Error::Columns`] on another number of labels; [`Error::BadScore`] on a NaN or infinite
-    /// score; [`Error::NotExact`] when the engine is capped or only certified; [`Error::Unfit`] when
-    /// it cannot answer and no other exact one can.
+    /// [`Error::Columns`] when the number of labels differs. [`Error::BadScore`] on a NaN or
+    /// infinite score. [`Error::NotExact`] when the engine is capped or approximate.
+    /// [`Error::Unfit`] when neither this engine nor another exact one can answer.
     pub fn best(
         &self,
         block: &Block<'_, f64>,
@@ -288,8 +301,8 @@ impl Engine {
         self.kernel.best(&self.model, block, row, k)
     }
 
-    /// Label sets drawn from the distribution of a row, exactly. Empty when no state agrees with
-    /// the evidence. The same seed and row draw the same sets.
+    /// Draws label sets exactly from the distribution of a row. Empty when no state agrees with the
+    /// evidence. The same seed and row give the same sets.
     ///
     /// # Errors
     /// As [`Engine::best`].
@@ -309,7 +322,7 @@ impl Engine {
         self.kernel.sample(&self.model, block, row, count, &mut uniform)
     }
 
-    /// Best sets and samples are exact or not at all.
+    /// Best sets and samples are computed exactly or refused.
     fn exact(&self) -> Result<(), Error> {
         let method = self.plan.method;
         if self.plan.exact { Ok(()) } else { Err(Error::NotExact { method }) }
@@ -328,11 +341,11 @@ impl Engine {
     }
 }
 
-/// The parts of a buffer for each chunk of rows, or as many times nothing.
+/// The slice of a buffer for each chunk of rows, or `None` for each chunk.
 fn chunks_of<T>(all: &mut Option<Vec<T>>, width: usize, chunks: usize) -> Vec<Option<&mut [T]>> {
     match all {
         Some(all) if width > 0 => all.chunks_mut(CHUNK * width).map(Some).collect(),
-        // Nothing to fill, but asked for.
+        // Requested, but there is nothing to fill.
         Some(_) => (0..chunks).map(|_| Some(Default::default())).collect(),
         None => (0..chunks).map(|_| None).collect(),
     }

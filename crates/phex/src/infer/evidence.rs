@@ -1,9 +1,9 @@
-//! Evidence: what is known of a label in a row.
+//! Evidence: what is observed about a label in a row.
 //!
-//! Files, arrays, tensors and GPU kernels all write evidence as **1 (on), 0 (off), −1 (unknown)**. The
-//! two readers here are the only ones; they refuse every other value.
+//! Files, arrays, tensors and GPU kernels all write evidence as **1 (on), 0 (off), −1 (unknown)**.
+//! The two readers in this module are the only ones, and they reject every other value.
 
-/// What is known of a label in a row.
+/// What is observed about a label in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(i8)]
 pub enum Evidence {
@@ -11,16 +11,16 @@ pub enum Evidence {
     On = 1,
     /// The label is off.
     Off = 0,
-    /// Nothing is known.
+    /// There is no evidence.
     #[default]
     Unknown = -1,
 }
 
 impl Evidence {
-    /// What a value may be, for error messages.
+    /// The allowed values, for error messages.
     pub const EXPECTED: &'static str = "write 1 (on), 0 (off) or -1 (unknown)";
 
-    /// The value of a number: 1, 0, −1, or NaN for unknown. `None` for any other number.
+    /// Reads a number: 1, 0, −1, or NaN for unknown. Returns `None` for any other number.
     pub fn from_number(number: f64) -> Option<Evidence> {
         match number {
             1.0 => Some(Evidence::On),
@@ -31,8 +31,8 @@ impl Evidence {
         }
     }
 
-    /// The value of a text: a number as above, `on`, `off`, `true`, `false` in any case, or nothing or
-    /// `?` for unknown. `None` for any other text.
+    /// Reads a text: a number as above, `on`, `off`, `true` or `false` in any case, or an empty
+    /// text or `?` for unknown. Returns `None` for any other text.
     pub fn from_text(text: &str) -> Option<Evidence> {
         match text.trim() {
             "1" => Some(Evidence::On),
@@ -48,12 +48,12 @@ impl Evidence {
         }
     }
 
-    /// Evidence that a label is on, or off.
+    /// Evidence that a label is on or off.
     pub fn known(on: bool) -> Evidence {
         if on { Evidence::On } else { Evidence::Off }
     }
 
-    /// Whether the label is on or off; `None` where that is unknown.
+    /// Whether the label is on. `None` when it is unknown.
     pub fn is_on(self) -> Option<bool> {
         match self {
             Evidence::On => Some(true),
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readers_invert_codes_and_refuse_the_rest() {
+    fn readers_invert_the_codes_and_reject_everything_else() {
         for evidence in [Evidence::On, Evidence::Off, Evidence::Unknown] {
             assert_eq!(Evidence::from_number(f64::from(evidence.code())), Some(evidence));
             assert_eq!(Evidence::from_text(&evidence.code().to_string()), Some(evidence));

@@ -1,7 +1,9 @@
-//! What every engine implements: a model in the form that one engine walks.
+//! The trait that every engine implements.
 //!
 //! An engine is a type with `compile(model, …) → Result<Self, Unfit>`, an implementation of
-//! [`Kernel`], and one row in [`registry`](super::registry).
+//! [`Kernel`], and one entry in [`registry`](super::registry). The set of engines is closed. Each
+//! engine is compiled once, for both number types. An engine that cannot handle a model says why
+//! ([`Unfit`](super::Unfit)); `auto` collects these reasons, and they explain its plan.
 
 use std::fmt::Debug;
 
@@ -18,33 +20,34 @@ pub(crate) trait Kernel: Debug + Send + Sync {
     /// Predicted bytes of tables and scratch memory.
     fn bytes(&self) -> u64;
 
-    /// Answers rows of singles.
+    /// Runs rows in single precision.
     fn run_single(&self, block: &Block<'_, f32>, answers: &mut Answers<'_, f32>);
 
-    /// Answers rows of doubles.
+    /// Runs rows in double precision.
     fn run_double(&self, block: &Block<'_, f64>, answers: &mut Answers<'_, f64>);
 
-    /// Whether a cap makes an exact engine leave something out, so that it only certifies a bound.
+    /// Whether a cap makes an exact engine leave something out, so that it certifies a bound only.
     fn is_capped(&self) -> bool {
         false
     }
 
-    /// How wide the compiled form is, where that can be counted.
+    /// The size of the compiled form, where it can be counted.
     fn size(&self) -> Size {
         Size::default()
     }
 
-    /// More about why `auto` chose this engine than the registry says.
+    /// An addition to the registry's reason why `auto` chose this engine.
     fn detail(&self) -> Option<String> {
         None
     }
 
-    /// The compiled form, for an engine that runs it on another device.
+    /// The compiled form, for a backend that runs it on another device.
     fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         Compiled::Other
     }
 
-    /// The `k` best label sets of a row, best first. Asked of exact and best-set engines only.
+    /// The `k` best label sets of a row, best first. Only exact engines and engines for best sets
+    /// are called.
     fn best(
         &self,
         _model: &Model,
@@ -55,7 +58,7 @@ pub(crate) trait Kernel: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// `count` label sets drawn from a row's distribution. Asked of exact engines only.
+    /// Draws `count` label sets from a row's distribution. Only exact engines are called.
     fn sample(
         &self,
         _model: &Model,
@@ -68,19 +71,19 @@ pub(crate) trait Kernel: Debug + Send + Sync {
     }
 }
 
-/// How wide a compiled form is.
+/// The size of a compiled form.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Size {
     /// The largest bag of a junction tree, in variables.
     pub(crate) width: Option<usize>,
     /// The largest bag of a junction tree, in legal states.
     pub(crate) largest_bag: Option<u64>,
-    /// Legal states: of the model, or of all bags of a junction tree.
+    /// The number of legal states: of the model, or in all bags of a junction tree.
     pub(crate) states: Option<u64>,
 }
 
-/// The methods of [`Kernel`] that every engine forwards to its own functions of the same name: `run`
-/// for both number types, `operations` and `bytes`.
+/// Implements the methods of [`Kernel`] that every engine forwards to its own functions of the same
+/// name: `run` for both number types, `operations` and `bytes`.
 macro_rules! forward_to_own {
     () => {
         fn operations(&self) -> f64 {

@@ -1,7 +1,11 @@
 //! Inference: from a model and rows of scores to probabilities.
 //!
-//! A model is compiled once into an [`Engine`]; the engine runs on blocks of rows and returns a
-//! [`Posterior`]. Every engine passes the same conformance tests against brute force.
+//! A model is compiled once into an [`Engine`]. The engine runs on blocks of rows and returns a
+//! [`Posterior`]. `exact` holds the exact engines and `approximate` the others; `registry` lists
+//! them all. Every engine passes the same conformance tests against brute force.
+//!
+//! Kernels take and return slices; only `star` uses ndarray, for its two matrix products. There is
+//! no BLAS and no `unsafe` code: `multiversion` selects the vector width at run time.
 
 use std::fmt;
 
@@ -17,6 +21,7 @@ mod options;
 mod plan;
 mod pool;
 mod posterior;
+mod registers;
 mod registry;
 mod rows;
 
@@ -32,35 +37,38 @@ pub use plan::{Plan, Refusal};
 pub use posterior::{Diagnosis, Posterior, RowStatus, Trust, Want};
 pub use rows::{Block, Number};
 
-/// The buffers that a kernel fills for a block of rows. Kernels see finite scores only; they write
-/// every entry, and set `log_partition` to minus infinity where no state agrees with the evidence
-/// (the caller then overwrites the row).
+use crate::numeric::log_max;
+
+/// The buffers that a kernel fills for a block of rows. The scores are finite. A kernel writes
+/// every entry. It sets `log_partition` to minus infinity when no state agrees with the evidence;
+/// the caller then overwrites the row.
 pub(crate) struct Answers<'a, T> {
     /// Rows × labels.
     pub(crate) marginals: &'a mut [T],
-    /// A value a row.
+    /// One value per row.
     pub(crate) log_partition: &'a mut [f64],
-    /// Rows × relations, when asked for.
+    /// Rows × relations, if requested.
     pub(crate) expectations: Option<&'a mut [T]>,
-    /// A bound on the error of the marginals a row: 0 for exact kernels.
+    /// A bound on the error of the marginals, one per row: 0 for exact kernels.
     pub(crate) error: &'a mut [f64],
-    /// What approximate kernels know of each row; exact ones leave it alone.
+    /// The diagnosis of each row, filled by approximate kernels only.
     pub(crate) diagnosis: &'a mut [Diagnosis],
-    /// Rows × labels, when asked for of a kernel that samples.
+    /// Rows × labels, if requested from a kernel that samples.
     pub(crate) standard_errors: Option<&'a mut [T]>,
 }
 
-/// A lower bound on log Z that says nothing: unlike minus infinity, not that the row is impossible.
+/// A lower bound on log Z that carries no information. Unlike minus infinity, it does not mean that
+/// the row is impossible.
 pub(crate) const NO_BOUND: f64 = f64::MIN;
 
-/// Why an engine does not take a model.
+/// Why an engine cannot handle a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Unfit {
-    /// The model has another shape; says which, naming labels.
+    /// The model does not have the required shape. The text says why and names labels.
     Shape(String),
     /// It would cost more than the budget allows.
     Budget {
-        /// What it would take, in words.
+        /// What it would need, in words.
         needs: String,
     },
 }
@@ -74,17 +82,17 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// What a compiled engine may cost. Engines refuse a model above it.
+/// The largest allowed cost of a compiled engine. Engines refuse models that cost more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
-    /// Elementary operations a row.
+    /// Elementary operations per row.
     pub operations: f64,
-    /// Bytes of tables, and of scratch memory a block of rows.
+    /// Bytes of tables, and of scratch memory per block of rows.
     pub bytes: f64,
 }
 
 impl Default for Budget {
-    /// 10⁹ operations a row (about a second) and 2 GiB.
+    /// 10⁹ operations per row (about a second) and 2 GiB.
     fn default() -> Budget {
         Budget { operations: 1e9, bytes: 2.0 * 1024.0 * 1024.0 * 1024.0 }
     }
@@ -93,15 +101,16 @@ impl Default for Budget {
 /// A label set with its log-weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelSet {
-    /// The log-weight; minus the log-partition it is the log-probability.
+    /// The log-weight. Subtracting the log-partition gives the log-probability.
     pub log_weight: f64,
     /// Whether each label is on.
     pub on: Vec<bool>,
 }
 
-/// Draws an index in proportion to `exp` of its log-weight; `None` when all weigh nothing.
+/// Draws an index with probability proportional to `exp` of its log-weight. `None` when all weights
+/// are zero.
 pub(crate) fn draw(log_weights: &[f64], uniform: &mut dyn FnMut() -> f64) -> Option<usize> {
-    let most = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let most = log_max(log_weights.iter().copied());
     if most == f64::NEG_INFINITY {
         return None;
     }
@@ -111,6 +120,6 @@ pub(crate) fn draw(log_weights: &[f64], uniform: &mut dyn FnMut() -> f64) -> Opt
         left -= (weight - most).exp();
         left < 0.0
     });
-    // Rounding may leave a crumb: it belongs to the last index that weighs anything.
+    // Rounding may leave a remainder, which goes to the last index with a positive weight.
     found.or_else(|| log_weights.iter().rposition(|&weight| weight > f64::NEG_INFINITY))
 }

@@ -1,4 +1,4 @@
-//! Which way of inference, and how far it may go.
+//! The methods of inference and their options.
 
 use std::fmt;
 
@@ -8,30 +8,31 @@ use super::Budget;
 use super::registry::{AnswerKind, ENGINES};
 use crate::{Error, Named};
 
-/// A way of inference.
+/// A method of inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The cheapest exact engine within the budget, else the best approximate one.
+    /// The cheapest exact engine within the budget, or else the best approximate one.
     #[default]
     Auto,
-    /// The cheapest exact engine within the budget, else an error.
+    /// The cheapest exact engine within the budget, or else an error.
     Exact,
-    /// All 2ⁿ states.
+    /// Sums over all 2ⁿ states.
     Brute,
     /// A softmax over the legal states of a hard model.
     States,
-    /// Softmax over the paths of a hard forest, with one exponential per label.
+    /// A softmax over the paths of a hard forest, with one exponential per label.
     Paths,
-    /// Closed form for one one-of group of classes × attributes.
+    /// A closed form for one one-of group of classes with attributes.
     Star,
     /// Inside–outside with counters, for forests.
     Family,
     /// Inside–outside over counts, for dense semantics on forests.
     Count,
-    /// A junction tree over legal states, for anything of moderate width.
+    /// A junction tree over legal states, for any model of moderate width.
     Junction,
-    /// Exact forests joined by messages on the relations that they leave out. Formerly `forest-bp`.
+    /// Exact forests joined by messages on the relations that they do not cover. Formerly called
+    /// `blocks`.
     #[serde(alias = "blocks")]
     ForestBp,
     /// Loopy belief propagation, the paper's method.
@@ -40,16 +41,18 @@ pub enum Method {
     MeanField,
     /// Tree-reweighted belief propagation: an upper bound on log Z.
     Trw,
-    /// Tree-reweighted messages of hierarchies, each label keeping one parent: for training.
+    /// A tree-reweighted mixture of hierarchies in which each label keeps one parent. Meant for
+    /// training.
     Forests,
-    /// Gibbs sampling, with parallel tempering where asked for.
+    /// Gibbs sampling, with optional parallel tempering.
     Gibbs,
     /// Simulated annealing: best label sets only.
     Anneal,
 }
 
 impl Method {
-    /// What `forest-bp` was called. It is still read; those who read it should say so.
+    /// The former name of `forest-bp`. It is still accepted; code that reads it should tell the
+    /// user the new name.
     pub const FORMER_FOREST_BP: &'static str = "blocks";
 
     /// The exact engines, in the order in which `auto` tries them.
@@ -57,7 +60,7 @@ impl Method {
         Method::with(AnswerKind::Exact)
     }
 
-    /// The approximate engines for marginals.
+    /// The approximate engines that compute marginals.
     pub fn approximate() -> impl Iterator<Item = Method> {
         Method::with(AnswerKind::Approximate)
     }
@@ -105,12 +108,12 @@ impl std::str::FromStr for Method {
 /// How to compile a model.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The way of inference.
+    /// The method of inference.
     pub method: Method,
-    /// What the engine may cost.
+    /// The largest allowed cost of the engine.
     pub budget: Budget,
-    /// For `family` and `count`: count at most this many labels of a family; what is left out is
-    /// bounded and reported. `None` counts all.
+    /// For `family` and `count`: how many labels of a family are counted at most. The error from
+    /// what is left out is bounded and reported. `None` counts all.
     pub cap: Option<usize>,
     /// The seed of everything random: elimination orders, spanning trees, samples.
     pub seed: u64,
@@ -118,13 +121,13 @@ pub struct Options {
     pub messages: MessageOptions,
     /// For `gibbs`, and for the check of `forest-bp`.
     pub sampling: SamplingOptions,
-    /// For `anneal`; its seed and number of sets are those asked for.
+    /// For `anneal`. [`Options::seed`] and the requested number of sets replace its own.
     pub anneal: crate::anneal::AnnealOptions,
 }
 
 impl Options {
-    /// Whether every option is in its range. [`Engine::compile`](super::Engine::compile) checks this;
-    /// adapters may check earlier.
+    /// Checks that every option is in its range. [`Engine::compile`](super::Engine::compile) calls
+    /// this; adapters may call it earlier.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], which names the option.
@@ -153,7 +156,7 @@ impl Options {
 
 const ABOVE_0: &str = "a number above 0";
 
-/// An error that names the option, unless its value is in range.
+/// Returns an error that names the option, unless its value is in range.
 pub(crate) fn in_range(
     option: &'static str,
     value: impl Into<f64>,
@@ -164,14 +167,14 @@ pub(crate) fn in_range(
     if holds(value) { Ok(()) } else { Err(Error::OutOfRange { option, value, range }) }
 }
 
-/// In which order messages are sent.
+/// The order in which messages are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessageOrder {
-    /// Label after label, each with the newest messages: converges where flooding oscillates.
+    /// One label after another, each with the newest messages. Converges where flooding oscillates.
     #[default]
     InPlace,
-    /// All at once from those before: the paper's.
+    /// All at once, from the previous messages, as in the paper.
     Flooding,
 }
 
@@ -181,14 +184,14 @@ impl Named for MessageOrder {
         &[("in-place", MessageOrder::InPlace), ("flooding", MessageOrder::Flooding)];
 }
 
-/// How exclusion groups enter message passing.
+/// How message passing represents exclusion groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupForm {
     /// One factor that counts its members.
     #[default]
     Cardinality,
-    /// An edge for each pair: the paper's.
+    /// One edge per pair, as in the paper.
     Pairs,
 }
 
@@ -198,18 +201,18 @@ impl Named for GroupForm {
         &[("cardinality", GroupForm::Cardinality), ("pairs", GroupForm::Pairs)];
 }
 
-/// How engines that iterate go on and stop.
+/// How iterative engines run and when they stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MessageOptions {
     /// The order of messages.
     pub schedule: MessageOrder,
-    /// How exclusion groups enter.
+    /// How exclusion groups are represented.
     pub groups: GroupForm,
-    /// The part of the old message that is kept, in `[0, 1)`.
+    /// The fraction of the old message that is kept, in `[0, 1)`.
     pub damping: f64,
     /// Stop after this many iterations.
     pub iterations: u32,
-    /// Stop when no belief changes by more than this. 0 runs all the iterations.
+    /// Stop when no belief changes by more than this. 0 runs all iterations.
     pub tolerance: f64,
 }
 
@@ -225,20 +228,20 @@ impl Default for MessageOptions {
     }
 }
 
-/// How engines that sample go on.
+/// How sampling engines run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SamplingOptions {
-    /// Chains of each row, in lanes of a vector.
+    /// The number of chains per row. They run in lanes of a vector.
     pub chains: u32,
-    /// Sweeps before the first that counts.
+    /// How many sweeps are discarded at the start.
     pub burn_in: u32,
-    /// Sweeps that count.
+    /// How many sweeps are counted.
     pub sweeps: u32,
-    /// Temperatures of parallel tempering; 1 is plain Gibbs sampling.
+    /// The number of temperatures of parallel tempering. 1 means plain Gibbs sampling.
     pub temperatures: u32,
     /// The factor on all log-weights at the hottest temperature, in `(0, 1)`.
     pub hottest: f64,
-    /// Samples by which `forest-bp` checks a row; 0 leaves the check out.
+    /// How many samples `forest-bp` uses to check a row. 0 skips the check.
     pub check: u32,
 }
 

@@ -1,9 +1,11 @@
-//! Which engine takes a model, why, and what it costs.
+//! Chooses the engine for a model, and reports why it was chosen and what it costs.
 //!
-//! `auto` tries the closed form, then the engines for forests, then counts the states of hard
-//! models, then the junction tree, then certified enumeration; the first that takes the model
-//! within the budget is compared with the cheaper ones that also do. Where none does, exact blocks
-//! joined by messages, and last messages alone.
+//! `auto` tries the engines in the order of the registry: the closed form, the engines for forests,
+//! the list of states of hard models, the junction tree, and brute force. It takes the first that
+//! can handle the model within the budget. A hard forest may have so few legal states that listing
+//! them is cheaper, so that alternative is compared. When no exact engine can handle the model,
+//! `auto` takes forests joined by messages, or else messages alone. The reasons of the engines that
+//! were refused become part of the plan.
 
 use std::fmt;
 
@@ -16,19 +18,19 @@ use super::{Budget, Method, Options};
 use crate::Error;
 use crate::model::Model;
 
-/// What was chosen, why, and what it costs.
+/// The chosen engine, why it was chosen, and what it costs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     /// The engine.
     pub method: Method,
     /// Whether its answers are exact.
     pub exact: bool,
-    /// Whether its answers are approximate, each row with a diagnosis; otherwise, where they are not
-    /// exact, each row has a certified bound.
+    /// Whether its answers are approximate, with a diagnosis per row. If they are neither
+    /// approximate nor exact, each row has a certified bound.
     pub approximate: bool,
-    /// Why this engine.
+    /// Why this engine was chosen.
     pub why: String,
-    /// Predicted elementary operations a row.
+    /// Predicted elementary operations per row.
     pub operations: f64,
     /// Predicted bytes of tables and scratch memory.
     pub bytes: u64,
@@ -38,19 +40,19 @@ pub struct Plan {
     /// The largest bag of the junction tree, in legal states.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_bag: Option<u64>,
-    /// Legal states: of the model for `states`, of all bags for `junction`.
+    /// The number of legal states: of the model for `states`, in all bags for `junction`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<u64>,
-    /// Engines that do not take the model, and why.
+    /// The engines that cannot handle the model, with reasons.
     pub refused: Vec<Refusal>,
 }
 
-/// An engine that does not take a model.
+/// An engine that cannot handle a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Refusal {
     /// The engine.
     pub method: Method,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
@@ -60,7 +62,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Compiles by the requested method, or by the best one.
+/// Compiles the model with the requested method, or chooses the best one.
 pub(super) fn choose(model: &Model, options: &Options) -> Result<(Box<dyn Kernel>, Plan), Error> {
     if !matches!(options.method, Method::Auto | Method::Exact) {
         let method = options.method;
@@ -91,7 +93,7 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Box<dyn Kernel
     Err(Error::Unfit { refused })
 }
 
-/// A hard forest may have so few legal states that listing them is cheaper.
+/// Replaces `family` when a hard forest has so few legal states that listing them is cheaper.
 fn cheaper_states(
     model: &Model,
     options: &Options,

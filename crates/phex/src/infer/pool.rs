@@ -1,8 +1,9 @@
-//! Buffers that runs give back: fresh memory is slow, for each page of it is first cleared.
+//! A pool of buffers that later runs reuse, because fresh memory is slow: the system clears each
+//! page first.
 
 use std::sync::Mutex;
 
-/// Buffers that are free.
+/// The free buffers.
 #[derive(Debug)]
 pub(crate) struct Pool<B>(Mutex<Vec<B>>);
 
@@ -13,12 +14,12 @@ impl<B> Default for Pool<B> {
 }
 
 impl<B> Pool<B> {
-    /// Some that are free.
+    /// Takes a free buffer, if there is one.
     pub(crate) fn take(&self) -> Option<B> {
         self.0.lock().ok()?.pop()
     }
 
-    /// Frees some.
+    /// Returns a buffer to the pool.
     pub(crate) fn give_back(&self, buffers: B) {
         if let Ok(mut free) = self.0.lock() {
             free.push(buffers);

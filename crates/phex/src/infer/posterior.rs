@@ -1,66 +1,72 @@
-//! What inference answers.
+//! The results of inference.
+//!
+//! How far to trust an approximate answer is a diagnosis, not a number. [`Diagnosis::doubt`] names
+//! a reason for doubt, with thresholds calibrated on the benchmark of approximate engines. The
+//! absence of doubt is not a proof.
 
 use serde::Serialize;
 
 use crate::model::OneOfGroup;
 
-/// Which answers are wanted beside marginals and log-partition.
+/// Which results are wanted in addition to marginals and log-partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Want {
     /// The expected number of violations of each relation, in the order of the model's relations.
     pub expectations: bool,
-    /// The entropy of each row's distribution, in nats. Needs `expectations`, and implies them.
+    /// The entropy of each row's distribution, in nats. It is computed from the expectations, so it
+    /// implies them.
     pub entropy: bool,
-    /// The standard error of each marginal, by engines that sample.
+    /// The standard error of each marginal, for engines that sample.
     pub standard_errors: bool,
-    /// Rigorous bounds on log Z of rows that are answered approximately: below by mean field, above
-    /// by tree-reweighted messages. They cost more than the answer itself.
+    /// Rigorous bounds on log Z for approximate answers: from below by mean field, from above by
+    /// tree-reweighted messages. They cost more than the answer itself.
     pub bounds: bool,
 }
 
 /// How far an answer can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Trust {
-    /// Up to rounding.
+    /// Exact up to rounding.
     Exact,
     /// Every marginal is within this distance of the exact one.
     Certified(f64),
-    /// No bound on the error is known; what is known of it.
+    /// No bound on the error is available, but there is a diagnosis.
     Approximate(Diagnosis),
 }
 
-/// What an approximate engine knows of its answer to a row.
+/// What an approximate engine can report about its answer for a row.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Diagnosis {
-    /// Iterations or sweeps done.
+    /// The number of iterations or sweeps.
     pub iterations: u32,
-    /// Whether the last change was within the tolerance; sampling: whether the chains agree.
+    /// Whether the last change was within the tolerance. For sampling, whether the chains agree.
     pub converged: bool,
-    /// The last change of any belief; sampling: the potential scale reduction less 1.
+    /// The last change of any belief. For sampling, the potential scale reduction minus 1.
     pub residual: f64,
-    /// `log Z` is at least and at most this, rigorously.
+    /// Rigorous lower and upper bounds on `log Z`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<(f64, f64)>,
-    /// The part of independent samples that those drawn are worth, in `[0, 1]`.
+    /// The effective number of independent samples as a fraction of those drawn, in `[0, 1]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective_sample: Option<f64>,
-    /// The largest standard error of a marginal, by sampling.
+    /// The largest standard error of a marginal, for sampling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
 }
 
 impl Diagnosis {
-    /// Below this part of effective samples the proposal missed much of the distribution.
+    /// Below this fraction of effective samples, the proposal missed much of the distribution.
     pub const LOW_SAMPLE: f64 = 0.2;
-    /// Standard errors above this show in the second digit.
+    /// Standard errors above this affect the second digit.
     pub const HIGH_STANDARD_ERROR: f64 = 0.01;
-    /// An interval around log Z wider than this, in nats, says nothing about probabilities.
+    /// An interval around log Z wider than this, in nats, carries no information about
+    /// probabilities.
     pub const WIDE_BOUNDS: f64 = 1.0;
 
-    /// Why the answer should not be trusted; `None` where nothing speaks against it, which is no
-    /// proof that it is right.
+    /// Why the answer should not be trusted. `None` when there is no reason for doubt, which does
+    /// not prove that it is right.
     pub fn doubt(&self) -> Option<&'static str> {
-        // What is not a number is no reason for trust either.
+        // A NaN is a reason for doubt as well.
         let width = self.bounds.map(|(low, high)| high - low);
         if !self.converged {
             Some("it did not converge")
@@ -80,48 +86,50 @@ impl Diagnosis {
 }
 
 impl Trust {
-    /// Why the answer should not be trusted, where something says so.
+    /// Why the answer should not be trusted, if there is a reason.
     pub fn doubt(&self) -> Option<&'static str> {
         match self {
             Trust::Exact => None,
             Trust::Certified(error) if *error <= 1e-3 => None,
-            Trust::Certified(_) => Some("it is certified only to more than 0.001"),
+            Trust::Certified(_) => Some("its certified error is more than 0.001"),
             Trust::Approximate(diagnosis) => diagnosis.doubt(),
         }
     }
 }
 
-/// What became of a row.
+/// The outcome for a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RowStatus {
-    /// Answered.
+    /// The row has an answer.
     #[default]
     Answered,
-    /// The score of this label is NaN, infinite or beyond ±1e30: the row is all NaN.
+    /// The score of this label is NaN, infinite or beyond ±1e30. All results of the row are NaN.
     BadScore {
         /// The first such label.
         label: usize,
     },
-    /// No legal state agrees with the evidence: the row is all NaN and log Z is minus infinity.
+    /// No legal state agrees with the evidence. All results of the row are NaN, and log Z is minus
+    /// infinity.
     Impossible,
 }
 
-/// Answers for a block of rows.
+/// The results for a block of rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posterior<T> {
-    /// How many labels a row has.
+    /// How many labels each row has.
     pub labels: usize,
     /// The probability of each label, row after row.
     pub marginals: Vec<T>,
-    /// The log-partition of each row; with evidence, over the states that agree with it.
+    /// The log-partition of each row. With evidence, it is over the states that agree with the
+    /// evidence.
     pub log_partition: Vec<f64>,
-    /// The expected violations of each relation, row after row, when asked for.
+    /// The expected violations of each relation, row after row, if requested.
     pub expectations: Option<Vec<T>>,
-    /// The entropy of each row, when asked for.
+    /// The entropy of each row, if requested.
     pub entropy: Option<Vec<f64>>,
-    /// The standard error of each marginal, row after row, when asked for and sampled.
+    /// The standard error of each marginal, row after row, if requested and sampled.
     pub standard_errors: Option<Vec<T>>,
-    /// What became of each row.
+    /// The outcome for each row.
     pub status: Vec<RowStatus>,
     /// How far each row can be trusted.
     pub trust: Vec<Trust>,
@@ -147,15 +155,15 @@ impl<T> Posterior<T> {
         group.labels.iter().map(|id| self.row(row)[id.index()]).collect()
     }
 
-    /// The largest certified error of any row: 0 when all are exact, 1 (which certifies nothing) when
-    /// one is approximate.
+    /// The largest certified error of any row: 0 when all rows are exact, and 1 (which certifies
+    /// nothing) when one is approximate.
     pub fn certified_error(&self) -> f64 {
         let error = |trust: &Trust| match trust {
             Trust::Exact => 0.0,
             Trust::Certified(error) => *error,
             Trust::Approximate(_) => 1.0,
         };
-        // A bound that is not a number bounds nothing.
+        // A NaN bounds nothing.
         let known = |e: f64| if e.is_nan() { 1.0 } else { e };
         self.trust.iter().map(|trust| known(error(trust))).fold(0.0, f64::max)
     }

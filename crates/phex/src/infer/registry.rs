@@ -1,4 +1,4 @@
-//! The engines: one row each, in the order in which `auto` tries them.
+//! The registry of engines: one entry per engine, in the order in which `auto` tries them.
 
 use super::approximate::forest_bp::ForestBp;
 use super::approximate::gibbs::Gibbs;
@@ -18,14 +18,14 @@ use super::{Method, Options, Unfit};
 use crate::anneal::BestSets;
 use crate::model::Model;
 
-/// What an engine's answers are.
+/// The kind of answers that an engine gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerKind {
     /// Exact, or certified where a cap leaves something out.
     Exact,
-    /// Approximate: each row has a diagnosis.
+    /// Approximate, with a diagnosis per row.
     Approximate,
-    /// The best label sets found, and no probabilities.
+    /// The best label sets found, without probabilities.
     BestSets,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct EngineEntry {
     /// The name on the command line and in results.
     pub(crate) name: &'static str,
     pub(crate) answer: AnswerKind,
-    /// Why `auto` chose it, as the plan says it.
+    /// Why `auto` chose the engine, as the plan reports it.
     pub(crate) why: &'static str,
     pub(crate) compile: Compile,
 }
@@ -118,7 +118,7 @@ pub(crate) static ENGINES: [EngineEntry; 14] = [
         Method::Lbp,
         "lbp",
         AnswerKind::Approximate,
-        "no exact engine fits the budget, nor does forest-bp",
+        "neither an exact engine nor forest-bp fits the budget",
         |model, options| boxed(Lbp::compile(model, options)),
     ),
     entry(Method::Gibbs, "gibbs", AnswerKind::Approximate, "it samples", |model, options| {
@@ -149,16 +149,16 @@ pub(crate) static ENGINES: [EngineEntry; 14] = [
         Method::Anneal,
         "anneal",
         AnswerKind::BestSets,
-        "it looks for the best label sets",
+        "it searches for the best label sets",
         |_, options| boxed(Ok(BestSets::new(&options.anneal, options.seed))),
     ),
 ];
 
-/// Elimination orders that `junction` tries.
+/// How many elimination orders `junction` tries.
 const ORDERS: usize = 4;
 
 impl Method {
-    /// The row of an engine; `None` for `auto` and `exact`, which choose one.
+    /// The entry of an engine. `None` for `auto` and `exact`, which choose an engine.
     pub(crate) fn entry(self) -> Option<&'static EngineEntry> {
         ENGINES.iter().find(|entry| entry.method == self)
     }

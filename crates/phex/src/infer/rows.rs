@@ -1,4 +1,4 @@
-//! Rows of scores with evidence.
+//! Rows of scores with evidence, and the number types that engines run on.
 
 use ndarray::{Array2, ArrayView2, LinalgScalar};
 
@@ -8,12 +8,12 @@ use crate::Error;
 use crate::numeric::{Elementary, Scalar};
 
 /// A number type that engines run on: `f32` or `f64`.
-#[allow(private_bounds)] // Sealed: the elementary functions are ours.
+#[allow(private_bounds)] // Sealed, because the elementary functions are private.
 pub trait Number: Elementary + LinalgScalar {
-    /// Of two matrices with the same entries, the one of this type.
+    /// The one of two matrices with the same entries that has this type.
     fn pick<'a>(narrow: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, Self>;
 
-    /// What a runner answers to rows of this type.
+    /// Calls a backend with rows of this type.
     #[doc(hidden)]
     fn run(
         backend: &dyn Backend,
@@ -65,7 +65,7 @@ impl Number for f64 {
     }
 }
 
-/// A block of rows: a score for each label, and what is known of it.
+/// A block of rows, each with one score per label and optional evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<'a, T> {
     pub(crate) labels: usize,
@@ -83,12 +83,12 @@ impl<'a, T: Scalar> Block<'a, T> {
         Block { labels, scores, evidence: None }
     }
 
-    /// Adds evidence: an entry for each score.
+    /// Adds evidence, with one entry per score.
     ///
     /// # Panics
-    /// When there is not an entry for each score.
+    /// When there is not one entry per score.
     pub fn with_evidence(self, evidence: &'a [Evidence]) -> Block<'a, T> {
-        assert_eq!(evidence.len(), self.scores.len(), "an entry of evidence for each score");
+        assert_eq!(evidence.len(), self.scores.len(), "one entry of evidence per score");
         Block { evidence: Some(evidence), ..self }
     }
 
@@ -97,7 +97,7 @@ impl<'a, T: Scalar> Block<'a, T> {
         self.scores.len() / self.labels
     }
 
-    /// How many labels a row has.
+    /// How many labels each row has.
     pub fn labels(&self) -> usize {
         self.labels
     }
@@ -107,15 +107,15 @@ impl<'a, T: Scalar> Block<'a, T> {
         &self.scores[row * self.labels..(row + 1) * self.labels]
     }
 
-    /// What is known of a label in a row.
+    /// The evidence for a label in a row.
     pub fn evidence(&self, row: usize, label: usize) -> Evidence {
-        self.evidence.map_or(Evidence::Unknown, |known| known[row * self.labels + label])
+        self.evidence.map_or(Evidence::Unknown, |evidence| evidence[row * self.labels + label])
     }
 
-    /// A part of the rows.
+    /// Some of the rows.
     pub fn slice(&self, rows: std::ops::Range<usize>) -> Block<'a, T> {
         let range = rows.start * self.labels..rows.end * self.labels;
-        let evidence = self.evidence.map(|known| &known[range.clone()]);
+        let evidence = self.evidence.map(|evidence| &evidence[range.clone()]);
         Block { labels: self.labels, scores: &self.scores[range], evidence }
     }
 }

@@ -1,31 +1,32 @@
-//! The covariance of a row's labels times a vector, without the matrix.
+//! Multiplies the covariance of a row's labels by a vector, without building the matrix.
 //!
-//! With the marginals `P(ℓ)`, `∂Pᵢ/∂ℓⱼ = Cov(xᵢ, xⱼ)`: the gradient by the logits of any function of
-//! the marginals is the covariance times its gradient `g` by the marginals. That is a derivative of
-//! the marginals along `g`, so two passes in doubles give it, whatever the number of labels:
+//! With the marginals `P(ℓ)`, `∂Pᵢ/∂ℓⱼ = Cov(xᵢ, xⱼ)`. So for any function of the marginals, the
+//! gradient with respect to the logits is the covariance times the gradient `g` with respect to the
+//! marginals. This is a directional derivative of the marginals along `g`, so two passes in double
+//! precision give it, whatever the number of labels:
 //!
 //! `Cov(x) g = (P(ℓ + εg) − P(ℓ − εg)) / 2ε + O(ε²)`
 //!
-//! With `ε max|g| = 3e-5` both errors, of the step and of rounding, stay below 1e-9 `max|g|`; scores
-//! beyond 1e6 lose more, for the step is then near their last digits.
+//! With `ε max|g|` = [`DIFFERENCE_STEP`](super::DIFFERENCE_STEP), the errors from the step and from
+//! rounding both stay below 1e-9 `max|g|`. Scores beyond 1e6 lose more, because the step is then
+//! close to their last digits.
 
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, Want};
 
-use super::known;
+use super::rules::DIFFERENCE_STEP as STEP;
+use super::{evidence_of, has_evidence};
 
-/// The largest step of a score.
-const STEP: f64 = 3e-5;
-/// Rows that are moved at a time, so that memory stays small beside the block's.
+/// How many rows are moved at a time, so that the memory stays small compared with the block's.
 pub(super) const CHUNK: usize = 256;
 
-/// The covariance of the labels of each row times a vector of its own.
+/// The covariance of the labels of each row, times that row's vector.
 ///
-/// `vectors` has an entry for each score of the block, and so has the answer. A layer that makes
-/// marginals of logits is differentiated by it: given the gradient of some loss by the marginals,
-/// it returns the gradient by the logits. Evidence of the block is kept to: the covariance is that
-/// of the states that agree with it. A row has NaN where its marginals are NaN, and where its vector
-/// has a NaN or an infinity; a vector of zeros costs nothing and gives zeros.
+/// `vectors` has one entry per score of the block, and so has the result. This differentiates a
+/// layer that turns logits into marginals: given the gradient of a loss with respect to the
+/// marginals, it returns the gradient with respect to the logits. With evidence, the covariance is
+/// over the states that agree with it. A row is NaN when its marginals are NaN, or when its vector
+/// contains NaN or infinity. A vector of zeros costs nothing and gives zeros.
 ///
 /// ```
 /// use phex::graph::GraphBuilder;
@@ -43,8 +44,8 @@ pub(super) const CHUNK: usize = 256;
 /// ```
 ///
 /// # Errors
-/// [`Error::NotExact`] when the engine is not exact, [`Error::Shape`] when there is not an entry
-/// for each score, [`Error::Columns`] as [`Engine::run`](crate::infer::Engine::run); [`Error::Device`].
+/// [`Error::NotExact`] when the engine is not exact. [`Error::Shape`] when there is not one entry
+/// per score. [`Error::Columns`] as [`Engine::run`](crate::infer::Engine::run). [`Error::Device`].
 pub fn covariance_product<T: Number>(
     runner: &dyn Backend,
     block: &Block<'_, T>,
@@ -74,7 +75,7 @@ pub fn covariance_product<T: Number>(
         let moves = rows.iter().zip(&slopes).map(|(&row, slope)| ScoreDirection {
             scores: block.row(row),
             slope,
-            known: known(block, row),
+            evidence: evidence_of(block, row),
         });
         let (moved, factors) = both_ways(runner, labels, moves, Want::default())?;
         for (at, (&row, factor)) in rows.iter().zip(factors).enumerate() {
@@ -92,11 +93,11 @@ pub fn covariance_product<T: Number>(
 pub(super) struct ScoreDirection<'a, T> {
     pub(super) scores: &'a [T],
     pub(super) slope: &'a [f64],
-    pub(super) known: Option<&'a [Evidence]>,
+    pub(super) evidence: Option<&'a [Evidence]>,
 }
 
-/// Runs each row a step up its slope, as row `2i` of the answer, and a step down, as row `2i + 1`.
-/// The derivative of an answer along the slope is their difference times the row's factor.
+/// Runs each row one step up its slope, as row `2i` of the result, and one step down, as row
+/// `2i + 1`. The derivative of a result along the slope is their difference times the row's factor.
 pub(super) fn both_ways<'a, T: Number>(
     runner: &dyn Backend,
     labels: usize,
@@ -104,21 +105,21 @@ pub(super) fn both_ways<'a, T: Number>(
     want: Want,
 ) -> Result<(Posterior<f64>, Vec<f64>), Error> {
     let (mut scores, mut evidence, mut factors) = (Vec::new(), Vec::new(), Vec::new());
-    for ScoreDirection { scores: from, slope, known } in moves {
-        // The direction is divided first: a tiny step times a huge slope would lose digits.
+    for ScoreDirection { scores: from, slope, evidence: own } in moves {
+        // The direction is divided first, because a tiny step times a huge slope would lose digits.
         let most = slope.iter().fold(0.0, |most: f64, g| most.max(g.abs()));
         for sign in [STEP, -STEP] {
             let moved = from.iter().zip(slope);
             scores.extend(moved.map(|(score, g)| score.to_f64() + sign * (g / most)));
-            match known {
-                Some(known) => evidence.extend_from_slice(known),
+            match own {
+                Some(own) => evidence.extend_from_slice(own),
                 None => evidence.resize(scores.len(), Evidence::Unknown),
             }
         }
         factors.push(0.5 * most / STEP);
     }
     let block = Block::new(labels, &scores);
-    let is_known = evidence.iter().any(|&entry| entry != Evidence::Unknown);
-    let block = if is_known { block.with_evidence(&evidence) } else { block };
+    let clamped = has_evidence(&evidence);
+    let block = if clamped { block.with_evidence(&evidence) } else { block };
     Ok((runner.run(&block, want)?, factors))
 }

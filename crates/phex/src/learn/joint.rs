@@ -1,9 +1,10 @@
-//! The log-probability of everything observed.
+//! The log-probability of all evidence of a row.
 //!
-//! `log p(o) = log Z(o) − log Z`: one clamped pass. Where every label of a row is known there is one
-//! state left, and its weight and violations are written down without a pass.
+//! `log p(o) = log Z(o) − log Z`, where `o` is the evidence. It costs one clamped pass. When every
+//! label of a row has evidence, only one state is left, and its weight and violations are computed
+//! without a pass.
 
-use super::{Ascent, Picked, RowLoss, answer, known};
+use super::{Ascent, Picked, RowLoss, answer, evidence_of};
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, RowStatus, Want};
 use crate::model::Model;
@@ -15,7 +16,7 @@ pub(super) fn add<T: Number>(
     ascent: &mut Ascent,
 ) -> Result<(), Error> {
     let is_full =
-        |row: usize| known(block, row).is_some_and(|known| !known.contains(&Evidence::Unknown));
+        |row: usize| evidence_of(block, row).is_some_and(|all| !all.contains(&Evidence::Unknown));
     let (full, partial): (Vec<usize>, Vec<usize>) =
         (0..block.rows()).filter(|&row| ascent.is_answered(row)).partition(|&row| is_full(row));
     for row in full {
@@ -45,7 +46,7 @@ pub(super) fn add<T: Number>(
     Ok(())
 }
 
-/// A row of which every label is known.
+/// Adds a row in which every label has evidence.
 fn add_state<T: Number>(
     model: &Model,
     block: &Block<'_, T>,
@@ -53,8 +54,8 @@ fn add_state<T: Number>(
     free: &Posterior<T>,
     ascent: &mut Ascent,
 ) {
-    let known = known(block, row).unwrap_or(&[]);
-    let state: Vec<bool> = known.iter().map(|&entry| entry == Evidence::On).collect();
+    let evidence = evidence_of(block, row).unwrap_or(&[]);
+    let state: Vec<bool> = evidence.iter().map(|&entry| entry == Evidence::On).collect();
     let scores: Vec<f64> = block.row(row).iter().map(|score| score.to_f64()).collect();
     let log_weight = model.log_weight(&scores, &state);
     if log_weight == f64::NEG_INFINITY {

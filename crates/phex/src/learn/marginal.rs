@@ -1,31 +1,29 @@
-//! The sum of the log-probabilities of each observed label: the paper's loss.
+//! The sum of the log-probabilities of each label with evidence: the paper's loss.
 //!
-//! `L = Σ_t log p(x_t = o_t)`, a sum of terms of one label each. A term's gradient is
-//! `E[x | x_t = o_t] − E[x]`, a clamped pass a label. An exact engine needs fewer: with the marginals
-//! `P(θ)` and `g_t = ∂L/∂P_t` (`1/P_t` for a label that is on, `−1/(1 − P_t)` for one that is off)
-//! the gradient is the covariance times `g`, by two passes in doubles ([`super::covariance`]):
+//! `L = Σ_t log p(x_t = o_t)` is a sum of terms of one label each, where `o` is the evidence. The
+//! gradient of a term is `E[x | x_t = o_t] − E[x]`, which costs one clamped pass per label. An
+//! exact engine needs fewer. With the marginals `P(θ)` and `g_t = ∂L/∂P_t` (`1/P_t` for a label
+//! that is on, `−1/(1 − P_t)` for one that is off), the gradient is the covariance times `g`, by
+//! two passes in double precision ([`super::covariance`]):
 //!
 //! `∂L/∂ℓ = Cov(x) g`, `∂L/∂w_r = −(E_{ℓ+εg}[v_r] − E_{ℓ−εg}[v_r]) / 2ε`
 //!
-//! Their error is 1e-9 `max|g|`. Labels whose observed state is improbable would make `g` large, so
-//! they get a clamped pass of their own, which also gives their log-probability without
-//! cancellation.
+//! Their error is 1e-9 `max|g|`. Labels whose evidence is improbable would make `g` large. So each
+//! of them gets its own clamped pass, which also gives its log-probability without cancellation.
 
 use super::covariance::{CHUNK, ScoreDirection, both_ways};
-use super::{Ascent, Picked, RowLoss, answer, known};
+use super::rules::{FEW_LABELS, IMPROBABLE};
+use super::{Ascent, Picked, RowLoss, answer, evidence_of};
 use crate::Error;
 use crate::infer::{Backend, Block, Evidence, Number, Posterior, RowStatus, Want};
 
-/// An observed label that is less probable than this gets a pass of its own.
-const IMPROBABLE: f64 = 0.05;
-
-/// A label that was observed in a row.
+/// A label with evidence in a row.
 #[derive(Clone, Copy)]
-struct Observed {
+struct LabelEvidence {
     row: usize,
     label: usize,
     entry: Evidence,
-    /// The probability of what was observed.
+    /// The probability of the evidence.
     probability: f64,
 }
 
@@ -37,44 +35,47 @@ pub(super) fn add<T: Number>(
 ) -> Result<(), Error> {
     let (mut alone, mut together) = (Vec::new(), Vec::new());
     for row in (0..block.rows()).filter(|&row| ascent.is_answered(row)) {
-        let observed = observed(block, free, row);
-        let probable = observed.iter().filter(|seen| seen.probability >= IMPROBABLE).count();
-        // Two passes in doubles cost more than two in singles: they pay from three labels on.
-        if runner.engine().plan().exact && probable > 2 {
+        let labels = labels_of(block, free, row);
+        let probable = labels.iter().filter(|seen| seen.probability >= IMPROBABLE).count();
+        if runner.engine().plan().exact && probable > FEW_LABELS {
             let (likely, unlikely): (Vec<_>, Vec<_>) =
-                observed.into_iter().partition(|seen| seen.probability >= IMPROBABLE);
+                labels.into_iter().partition(|seen| seen.probability >= IMPROBABLE);
             together.push(likely);
             alone.extend(unlikely);
         } else {
-            alone.extend(observed);
+            alone.extend(labels);
         }
     }
     add_alone(runner, block, free, &alone, ascent)?;
     add_together(runner, block, &together, ascent)
 }
 
-fn observed<T: Number>(block: &Block<'_, T>, free: &Posterior<T>, row: usize) -> Vec<Observed> {
-    let known = known(block, row).unwrap_or(&[]).iter().enumerate();
-    let known = known.filter(|(_, entry)| **entry != Evidence::Unknown);
-    known
+fn labels_of<T: Number>(
+    block: &Block<'_, T>,
+    free: &Posterior<T>,
+    row: usize,
+) -> Vec<LabelEvidence> {
+    let entries = evidence_of(block, row).unwrap_or(&[]).iter().enumerate();
+    let entries = entries.filter(|(_, entry)| **entry != Evidence::Unknown);
+    entries
         .map(|(label, &entry)| {
             let on = free.row(row)[label].to_f64();
             let probability = if entry == Evidence::On { on } else { 1.0 - on };
-            Observed { row, label, entry, probability }
+            LabelEvidence { row, label, entry, probability }
         })
         .collect()
 }
 
-/// A clamped pass for each label.
+/// Runs one clamped pass per label.
 fn add_alone<T: Number>(
     runner: &dyn Backend,
     block: &Block<'_, T>,
     free: &Posterior<T>,
-    labels: &[Observed],
+    labels: &[LabelEvidence],
     ascent: &mut Ascent,
 ) -> Result<(), Error> {
     let want = Want { expectations: ascent.costs.is_some(), ..Want::default() };
-    // As many as rows at a time, so that memory stays that of the block.
+    // As many labels as rows at a time, so that the memory stays that of the block.
     for labels in labels.chunks(block.rows().max(256)) {
         let rows = labels.iter().map(|seen| (seen.row, Some((seen.label, seen.entry))));
         let clamped = runner.run(&Picked::of(block, rows).block(), want)?;
@@ -84,7 +85,7 @@ fn add_alone<T: Number>(
                 continue;
             }
             let exact = clamped.log_partition[at] - free.log_partition[seen.row];
-            // Samples know no log Z, and bounds and Bethe's are no probabilities.
+            // Samples give no log Z, and neither bounds nor the Bethe estimate are probabilities.
             let log =
                 if runner.engine().plan().approximate { seen.probability.ln() } else { exact };
             ascent.log_probability[seen.row] += log;
@@ -94,11 +95,11 @@ fn add_alone<T: Number>(
     Ok(())
 }
 
-/// Two passes for all the labels of a row.
+/// Runs two passes for all labels of a row.
 fn add_together<T: Number>(
     runner: &dyn Backend,
     block: &Block<'_, T>,
-    rows: &[Vec<Observed>],
+    rows: &[Vec<LabelEvidence>],
     ascent: &mut Ascent,
 ) -> Result<(), Error> {
     let n = block.labels();
@@ -115,11 +116,11 @@ fn add_together<T: Number>(
             }
             slopes.push((row, slope));
         }
-        // The single-label terms are of a free row: nothing is clamped.
+        // The single-label terms belong to a free row, so nothing is clamped.
         let moves = slopes.iter().map(|(row, slope)| ScoreDirection {
             scores: block.row(*row),
             slope,
-            known: None,
+            evidence: None,
         });
         let (moved, factors) = both_ways(runner, n, moves, want)?;
         for (at, ((row, _), factor)) in slopes.iter().zip(factors).enumerate() {

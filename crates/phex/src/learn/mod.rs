@@ -1,25 +1,30 @@
-//! Learning: the loss of rows whose labels are partly known, and its gradient.
+//! Learning: the loss of rows with partial labels, and its gradient.
 //!
-//! Labels in training data are on, off or unknown ([`Evidence`]). Two losses:
+//! Labels in training data are on, off or unknown ([`Evidence`]). There are two losses:
 //!
-//! - [`Loss::Joint`]: `−log p(everything observed)`, one term a row. It never counts an implied
-//!   label twice.
-//! - [`Loss::Marginal`]: `−Σ_t log p(x_t = observed)`, the paper's sum of single-label terms. It
-//!   stays finite where observed labels contradict each other.
+//! - [`Loss::Joint`]: `−log p(all evidence)`, one term per row. It never counts an implied label
+//!   twice.
+//! - [`Loss::Marginal`]: `−Σ_t log p(x_t = evidence)`, the paper's sum of single-label terms. It
+//!   stays finite when the evidence contradicts itself.
 //!
-//! Both gradients are clamped minus free, by any engine, wherever it runs ([`Backend`]):
-//! `∂ log p(o)/∂ℓᵢ = E[xᵢ | o] − E[xᵢ]` and `∂ log p(o)/∂w_r = E[v_r] − E[v_r | o]`.
+//! Both gradients are the difference of a clamped and a free pass:
+//! `∂ log p(o)/∂ℓᵢ = E[xᵢ | o] − E[xᵢ]` and `∂ log p(o)/∂w_r = E[v_r] − E[v_r | o]`. Any engine
+//! computes them, on any device ([`Backend`]). So this module alone defines what a loss is: rows in
+//! which every label has evidence, improbable labels, contradictions.
 //!
-//! Cost of a row: a free pass; `joint` adds a clamped pass, and none where every label is known;
-//! `marginal` with `m` observed labels adds `min(m, 2)` passes by exact engines, and one more for each
-//! label whose observed state is improbable, and `m` by the others.
+//! A row costs a free pass. `joint` adds one clamped pass, or none when every label has evidence.
+//! `marginal` with `m` labels adds `min(m, 2)` passes with an exact engine, plus one for each label
+//! whose evidence is improbable. With other engines it adds `m`.
 //!
-//! A loss of one's own on the marginals has its gradient by [`covariance_product`].
+//! [`covariance_product`] gives the gradient of any other loss on the marginals.
 
 mod covariance;
 mod joint;
 mod marginal;
+mod rules;
 mod strengths;
+
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,25 +32,38 @@ use crate::Error;
 use crate::infer::{Backend, Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
 
 pub use covariance::covariance_product;
+pub use rules::{DIFFERENCE_STEP, FEW_LABELS, IMPROBABLE};
 pub use strengths::{Strengths, Tie};
 
-/// Which probability of the observed labels a row is charged for.
+/// Which probability of the evidence a row is charged for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// The log-probability of everything observed.
+    /// The log-probability of all evidence of a row.
     #[default]
     Joint,
-    /// The sum of the log-probabilities of each observed label: the paper's.
+    /// The sum of the log-probabilities of each label with evidence, as in the paper.
     Marginal,
 }
 
 impl Loss {
-    /// The name used on the command line and in results.
+    /// All names.
+    pub const NAMES: [&'static str; 2] = ["joint", "marginal"];
+
+    /// The name in settings and results.
     pub fn name(self) -> &'static str {
-        match self {
-            Loss::Joint => "joint",
-            Loss::Marginal => "marginal",
+        Loss::NAMES[self as usize]
+    }
+}
+
+impl FromStr for Loss {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Loss, String> {
+        match text {
+            "joint" => Ok(Loss::Joint),
+            "marginal" => Ok(Loss::Marginal),
+            _ => Err(format!("`{text}` is not a loss: write {}", Loss::NAMES.join(" or "))),
         }
     }
 }
@@ -55,27 +73,27 @@ impl Loss {
 pub struct Objective {
     /// Which loss.
     pub loss: Loss,
-    /// Whether the gradient with respect to the costs of relations is wanted too.
+    /// Whether the gradient with respect to the costs of relations is also wanted.
     pub costs: bool,
 }
 
-/// Losses and gradients of a block of rows.
+/// The losses and gradients of a block of rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gradients<T> {
-    /// The loss of each row, before weights. NaN by engines that know no log Z (`gibbs` with
-    /// [`Loss::Joint`]); 0 where nothing is observed.
+    /// The loss of each row, before weights. It is NaN for engines without a log Z (`gibbs` with
+    /// [`Loss::Joint`]), and 0 for rows without evidence.
     pub losses: Vec<f64>,
-    /// The derivative of the weighted sum of losses by each logit: rows × labels.
+    /// The derivative of the weighted sum of losses with respect to each logit: rows × labels.
     pub logits: Vec<T>,
-    /// Its derivative by the cost `w` of each term of the model, in the order of
-    /// [`Model::relations`](crate::model::Model::relations) (of a `Pair`: by the cost of both on);
-    /// 0 for hard relations. When asked for.
+    /// Its derivative with respect to the cost `w` of each term of the model, in the order of
+    /// [`Model::relations`](crate::model::Model::relations), if requested. For a `Pair` it is with
+    /// respect to the cost of both on. It is 0 for hard relations.
     pub costs: Option<Vec<f64>>,
-    /// The probability of each label before its labels are seen: rows × labels. Zeros in rows of
-    /// which nothing is observed.
+    /// The probability of each label before the evidence is taken into account: rows × labels.
+    /// Zeros in rows without evidence.
     pub marginals: Vec<T>,
-    /// What became of each row. [`RowStatus::Impossible`]: hard relations do not allow what is
-    /// observed; the row has an infinite loss and a gradient of zero.
+    /// The outcome for each row. [`RowStatus::Impossible`] means that hard relations do not allow
+    /// the evidence; the row then has an infinite loss and a gradient of zero.
     pub status: Vec<RowStatus>,
 }
 
@@ -88,9 +106,9 @@ impl<T> Gradients<T> {
     }
 }
 
-/// The loss and the gradient of a block of rows whose evidence is what was observed.
+/// The loss and the gradient of a block of rows, given their evidence.
 ///
-/// `weights` multiply the rows' losses; a row of weight 0 costs nothing.
+/// `weights` multiply the losses of the rows. A row of weight 0 costs nothing.
 ///
 /// ```
 /// use phex::graph::GraphBuilder;
@@ -101,19 +119,20 @@ impl<T> Gradients<T> {
 /// let mut builder = GraphBuilder::new();
 /// builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
 /// let engine = Engine::compile(Model::new(&builder.build()?)?, &Options::default())?;
-/// // An animal, of a kind that nobody wrote down.
+/// // An animal, of an unknown kind.
 /// let block = Block::new(3, &[0.0, 0.0, 0.0]).with_evidence(&[On, Unknown, Unknown]);
 /// let found = gradients(&engine, &block, None, Objective::default())?;
 /// // Of the five legal label sets four have an animal.
 /// assert!((found.losses[0] - (5.0f64 / 4.0).ln()).abs() < 1e-12);
-/// // It pulls at the dog too: a dog is one of the ways to be an animal.
+/// // The dog also gets a gradient, because a dog is one way to be an animal.
 /// assert!(found.logits[1] < 0.0);
 /// # Ok::<(), phex::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Columns`] and [`Error::BestOnly`] as [`Engine::run`]; [`Error::Shape`] when there is
-/// not a weight for each row; [`Error::Device`] by a device that fails or knows no costs.
+/// [`Error::Columns`] and [`Error::BestOnly`] as [`Engine::run`]. [`Error::Shape`] when there is
+/// not one weight per row. [`Error::Device`] when a device fails or does not support gradients of
+/// costs.
 pub fn gradients<T: Number>(
     runner: &dyn Backend,
     block: &Block<'_, T>,
@@ -125,20 +144,20 @@ pub fn gradients<T: Number>(
     }
     let rows: Vec<usize> = (0..block.rows())
         .filter(|&row| weights.is_none_or(|weights| weights[row] != 0.0))
-        .filter(|&row| known(block, row).is_some_and(is_observed))
+        .filter(|&row| evidence_of(block, row).is_some_and(has_evidence))
         .collect();
-    // Rows without anything observed need no pass.
+    // Rows without evidence need no pass.
     if rows.len() == block.rows() {
-        return all_observed(runner, block, weights, objective);
+        return gradients_of_all(runner, block, weights, objective);
     }
     let picked = Picked::of(block, rows.iter().map(|&row| (row, None)));
     let few: Option<Vec<f64>> =
         weights.map(|weights| rows.iter().map(|&row| weights[row]).collect());
-    let part = all_observed(runner, &picked.block(), few.as_deref(), objective)?;
+    let part = gradients_of_all(runner, &picked.block(), few.as_deref(), objective)?;
     Ok(part.scatter(&rows, block.rows(), block.labels()))
 }
 
-fn all_observed<T: Number>(
+fn gradients_of_all<T: Number>(
     runner: &dyn Backend,
     block: &Block<'_, T>,
     weights: Option<&[f64]>,
@@ -155,15 +174,15 @@ fn all_observed<T: Number>(
     Ok(ascent.finish(free, weights))
 }
 
-/// Gradients of the log-probability while they are gathered.
+/// The gradients of the log-probability while they are accumulated.
 struct Ascent {
     labels: usize,
     terms: usize,
-    /// `log p(observed)` of each row.
+    /// `log p(evidence)` of each row.
     log_probability: Vec<f64>,
-    /// Its derivative by each logit.
+    /// Its derivative with respect to each logit.
     logits: Vec<f64>,
-    /// By each cost: rows × terms, where asked for.
+    /// Its derivative with respect to each cost, if requested: rows × terms.
     costs: Option<Vec<f64>>,
     status: Vec<RowStatus>,
 }
@@ -185,7 +204,7 @@ impl Ascent {
         self.status[row] == RowStatus::Answered
     }
 
-    /// What the row says is impossible.
+    /// Marks the evidence of a row as impossible.
     fn refuse(&mut self, row: usize) {
         self.status[row] = RowStatus::Impossible;
         self.log_probability[row] = f64::NEG_INFINITY;
@@ -213,14 +232,14 @@ impl Ascent {
         }
     }
 
-    /// From gradients of the log-probability to those of the weighted loss.
+    /// Turns gradients of the log-probability into those of the weighted loss.
     fn finish<T: Number>(self, free: Posterior<T>, weights: Option<&[f64]>) -> Gradients<T> {
         let rows = self.log_probability.len();
         let weight = |row: usize| match self.status[row] {
             RowStatus::Answered => weights.map_or(1.0, |weights| weights[row]),
             _ => 0.0,
         };
-        // A gradient that is not a number belongs to a row that has no answer.
+        // A gradient that is NaN belongs to a row without an answer.
         let scaled = |factor: f64, value: f64| if factor == 0.0 { 0.0 } else { -factor * value };
         let mut logits = Vec::with_capacity(self.logits.len());
         let mut costs = self.costs.is_some().then(|| vec![0.0; self.terms]);
@@ -243,7 +262,7 @@ impl Ascent {
     }
 }
 
-/// The answer to one row.
+/// The result for one row.
 #[derive(Clone, Copy)]
 struct RowLoss<'a, T> {
     marginals: &'a [T],
@@ -258,16 +277,16 @@ fn answer<T>(posterior: &Posterior<T>, row: usize) -> RowLoss<'_, T> {
     RowLoss { marginals: posterior.row(row), expectations }
 }
 
-/// What is known of the labels of a row, where anything may be.
-fn known<'a, T>(block: &Block<'a, T>, row: usize) -> Option<&'a [Evidence]> {
+/// The evidence of a row, if the block has any.
+fn evidence_of<'a, T>(block: &Block<'a, T>, row: usize) -> Option<&'a [Evidence]> {
     block.evidence.map(|all| &all[row * block.labels..(row + 1) * block.labels])
 }
 
-fn is_observed(known: &[Evidence]) -> bool {
-    known.iter().any(|&entry| entry != Evidence::Unknown)
+fn has_evidence(entries: &[Evidence]) -> bool {
+    entries.iter().any(|&entry| entry != Evidence::Unknown)
 }
 
-/// Rows of a block, each with its own evidence or with that of one label alone.
+/// Selected rows of a block, each with its own evidence or with that of one label alone.
 struct Picked<T> {
     labels: usize,
     scores: Vec<T>,
@@ -284,8 +303,8 @@ impl<T: Number> Picked<T> {
         for (row, alone) in rows {
             picked.scores.extend_from_slice(block.row(row));
             let start = picked.evidence.len();
-            match (alone, known(block, row)) {
-                (None, Some(known)) => picked.evidence.extend_from_slice(known),
+            match (alone, evidence_of(block, row)) {
+                (None, Some(own)) => picked.evidence.extend_from_slice(own),
                 _ => picked.evidence.resize(start + labels, Evidence::Unknown),
             }
             if let Some((label, entry)) = alone {
@@ -301,7 +320,7 @@ impl<T: Number> Picked<T> {
 }
 
 impl<T: Number> Gradients<T> {
-    /// The same among `rows` rows, the others of which say nothing.
+    /// Spreads the results over `rows` rows. The other rows have no evidence.
     fn scatter(self, at: &[usize], rows: usize, labels: usize) -> Gradients<T> {
         let mut all = Gradients {
             losses: vec![0.0; rows],

@@ -1,8 +1,11 @@
-//! Strengths that are learned.
+//! Learns the strengths of relations.
 //!
-//! A few parameters `φ ≥ 0` give the cost of every soft relation; hard relations stay hard. Their
-//! gradient is the sum of the gradients of the relations that they are tied to, plus that of a
-//! prior `λ/2 Σ (φ − given)²`. [`Strengths::step`] projects on `φ ≥ 0`.
+//! A few parameters `φ ≥ 0` determine the cost of every soft relation. Hard relations stay hard.
+//! The gradient of a parameter is the sum of the gradients of the relations tied to it, plus that
+//! of a prior `λ/2 Σ (φ − given)²`. [`Strengths::step`] projects onto `φ ≥ 0`. Each operation costs
+//! O(relations).
+
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,16 +17,16 @@ use crate::model::{Model, Relation};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tie {
-    /// All: one factor on the given costs.
+    /// All relations: one factor on the given costs.
     Scale,
-    /// Those of one kind, hierarchy or exclusion: a factor on the given costs each.
+    /// The relations of one kind, hierarchy or exclusion: one factor on the given costs per kind.
     #[default]
     Kind,
-    /// None: a cost for each relation.
+    /// No relations: one cost per relation.
     Relation,
 }
 
-/// The costs of a graph's soft relations as few parameters.
+/// The costs of a graph's soft relations, expressed by a few parameters.
 ///
 /// ```
 /// use phex::graph::{GraphBuilder, Strength};
@@ -39,20 +42,20 @@ pub enum Tie {
 pub struct Strengths {
     graph: RelationGraph,
     tie: Tie,
-    /// The cost that each term was given.
+    /// The given cost of each term.
     given: Vec<f64>,
-    /// The parameter of each term; hard terms have none.
+    /// The parameter of each term. Hard terms have none.
     parameter: Vec<Option<usize>>,
     names: Vec<String>,
     values: Vec<f64>,
 }
 
 impl Strengths {
-    /// The strengths that a graph gives, to start from.
+    /// Starts from the strengths of a graph.
     ///
     /// # Errors
     /// [`Error::NothingToLearn`] when no relation is soft, or when dense semantics do not allow the
-    /// tie; whatever [`Model::new`] says.
+    /// tie. Any error of [`Model::new`].
     pub fn new(graph: RelationGraph, tie: Tie) -> Result<Strengths, Error> {
         let model = Model::new(&graph)?;
         let terms = terms(&model);
@@ -88,18 +91,18 @@ impl Strengths {
             parameter.push(Some(slot));
         }
         if names.is_empty() {
-            let reason = "every relation is hard; give soft strengths to start from, such as u=1";
+            let reason = "every relation is hard; give some relations a soft strength to start from, such as u=1";
             return Err(Error::NothingToLearn { reason });
         }
         Ok(Strengths { graph, tie, given, parameter, names, values })
     }
 
-    /// What each parameter is: `scale`, `hierarchy`, `exclusion`, or the relation.
+    /// The name of each parameter: `scale`, `hierarchy`, `exclusion`, or the relation.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// How many terms the model has: the entries of a gradient by costs.
+    /// How many terms the model has, which is the length of a gradient with respect to costs.
     pub fn terms(&self) -> usize {
         self.given.len()
     }
@@ -109,30 +112,31 @@ impl Strengths {
         &self.values
     }
 
-    /// Puts the parameters at these values; negative ones become 0.
+    /// Sets the parameters. Negative values become 0.
     ///
     /// # Panics
-    /// When there is not a value for each.
+    /// When there is not one value per parameter.
     pub fn set(&mut self, values: &[f64]) {
-        assert_eq!(values.len(), self.values.len(), "a value for each parameter");
+        assert_eq!(values.len(), self.values.len(), "one value per parameter");
         self.values = values.iter().map(|value| value.max(0.0)).collect();
     }
 
-    /// Adds a step to the parameters and keeps them at 0 or above.
+    /// Adds a step to the parameters, and keeps them at 0 or above.
     ///
     /// # Panics
-    /// When there is not a step for each.
+    /// When there is not one step per parameter.
     pub fn step(&mut self, step: &[f64]) {
         let moved: Vec<f64> = self.values.iter().zip(step).map(|(value, by)| value + by).collect();
         self.set(&moved);
     }
 
-    /// From the gradient by the cost of each term to that by each parameter.
+    /// Turns the gradient with respect to the cost of each term into that with respect to each
+    /// parameter.
     ///
     /// # Panics
-    /// When there is not an entry for each term of the model.
+    /// When there is not one entry per term of the model.
     pub fn gradient(&self, by_term: &[f64]) -> Vec<f64> {
-        assert_eq!(by_term.len(), self.given.len(), "a derivative for each term");
+        assert_eq!(by_term.len(), self.given.len(), "one derivative per term");
         let mut gradient = vec![0.0; self.values.len()];
         for ((&slot, &given), &by_cost) in self.parameter.iter().zip(&self.given).zip(by_term) {
             if let Some(slot) = slot {
@@ -163,11 +167,11 @@ impl Strengths {
         start
     }
 
-    /// The graph with the strengths as they are now. Untied strengths of a rule are written out as
+    /// The graph with the current strengths. Untied strengths of a rule are written out as
     /// exclusions.
     ///
     /// # Errors
-    /// [`Error::Strength`] when a parameter is not a number.
+    /// [`Error::Strength`] when a parameter is NaN.
     pub fn graph(&self) -> Result<RelationGraph, Error> {
         if self.tie == Tie::Relation {
             let cost =
@@ -202,7 +206,7 @@ fn terms(model: &Model) -> Vec<(RelationKind, f64)> {
         Relation::Exclusion { cost, .. } | Relation::Group { cost, .. } => {
             (RelationKind::Exclusion, *cost)
         }
-        // Graphs have none; its four costs are not one strength.
+        // Graphs have no such terms, and their four costs are not one strength.
         Relation::Pair { .. } => (RelationKind::Exclusion, f64::INFINITY),
     };
     model.relations().iter().map(term).collect()

@@ -1,10 +1,11 @@
-//! Areas under precision–recall and ROC curves, of each label and averaged.
+//! Areas under precision–recall and ROC curves, per label and averaged.
 //!
-//! - *micro*: all entries of all labels ranked against each other. With average precision this is the
-//!   AU(PRC) of the hierarchical multi-label literature as mostly computed; with the interpolated area it
-//!   is the pooled one of the work on Clus (see [`Ranking`]). Leave the root out of the table.
+//! - *micro*: all entries of all labels are ranked against each other. With average precision this
+//!   is the AU(PRC) of the hierarchical multi-label literature as it is mostly computed. With the
+//!   interpolated area it is the pooled one of the work on Clus (see [`Ranking`]). Leave the root
+//!   out of the table.
 //! - *macro*: the mean over the labels with at least one positive.
-//! - *weighted*: that mean weighted by the number of positives.
+//! - *weighted*: the same mean, weighted by the number of positives.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -12,7 +13,7 @@ use serde::Serialize;
 use super::{LabelTable, Ranking};
 use crate::numeric::Scalar;
 
-/// Three ways to average a score over labels; `None` where nothing can be averaged.
+/// Three ways to average a score over labels. `None` when there is nothing to average.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Averages {
     /// Over all entries together.
@@ -26,8 +27,8 @@ pub struct Averages {
 }
 
 impl Averages {
-    /// From the score of all entries, and `(positives, score)` of each label. Labels without positives
-    /// or without a score are left out.
+    /// Averages the score of all entries and the `(positives, score)` of each label. Labels without
+    /// positives or without a score are left out.
     pub(super) fn new(
         micro: Option<f64>,
         labels: impl Iterator<Item = (u64, Option<f64>)>,
@@ -76,7 +77,7 @@ impl LabelAreas {
     }
 }
 
-/// Areas under curves, of each label and averaged.
+/// Areas under curves, per label and averaged.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Areas {
     /// Average precision; its micro-average is AU(PRC).
@@ -85,18 +86,19 @@ pub struct Areas {
     pub interpolated: Averages,
     /// The area under the ROC curve.
     pub roc: Averages,
-    /// Each label; those left out have no entries.
+    /// One entry per label. Labels that are left out have no entries.
     pub labels: Vec<LabelAreas>,
 }
 
-/// Areas under the curves of a table. O(N log P) for N entries of which P are on; memory O(P).
+/// The areas under the curves of a table. Costs O(N log P) time for N entries of which P are on,
+/// and O(P) memory.
 ///
 /// ```
 /// use phex::infer::Evidence::{Off, On};
 /// use phex::metrics::{LabelTable, areas};
 /// let table = LabelTable::new(2, &[0.9, 0.1, 0.6, 0.3], &[On, Off, Off, On])?;
 /// let areas = areas(&table);
-/// // Pooled: + − + −; by label: 1 and 1.
+/// // Pooled: + − + −. Per label: 1 and 1.
 /// assert_eq!(areas.average_precision.micro, Some((1.0 + 2.0 / 3.0) / 2.0));
 /// assert_eq!(areas.average_precision.macro_mean, Some(1.0));
 /// # Ok::<(), phex::Error>(())

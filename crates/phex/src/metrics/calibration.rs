@@ -1,10 +1,11 @@
-//! Calibration: are things predicted with probability `p` true as often?
+//! Calibration: whether things that are predicted with probability `p` are true with frequency `p`.
 //!
-//! Probabilities are sorted into bins; of a bin with `n_b` of `N` entries, mean probability `p_b` and a
-//! part `o_b` of entries on, the expected calibration error is `Σ n_b / N |p_b − o_b|`. It depends on the
-//! bins: equal-width bins are empty or crowded where probabilities are extreme, equal-mass bins are not.
+//! Probabilities are sorted into bins. Bin `b` has `n_b` of the `N` entries, their mean probability
+//! is `p_b`, and a fraction `o_b` of them is on. The expected calibration error is
+//! `Σ n_b / N |p_b − o_b|`. It depends on the bins: with extreme probabilities, bins of equal width
+//! are empty or crowded, but bins of equal mass are not.
 //!
-//! Cost: O(N) for equal width; for equal mass one copy of the probabilities and O(N · bins).
+//! Equal width costs O(N). Equal mass costs O(N · bins) and one copy of the probabilities.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,33 +15,33 @@ use crate::Error;
 use crate::graph::LabelId;
 use crate::numeric::Scalar;
 
-/// More bins say nothing.
+/// More bins would carry no information.
 const MOST_BINS: usize = 10_000;
 
-/// How probabilities are shared out over bins.
+/// How probabilities are divided into bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binning {
-    /// `[0, 1]` in parts of equal width. A probability on an edge belongs to the bin above.
+    /// `[0, 1]` in intervals of equal width. A probability on an edge belongs to the bin above.
     #[default]
     EqualWidth,
-    /// Bins of equally many entries. Equal probabilities are in one bin, the lowest that has one of
-    /// them, so that bins may be fewer than asked for.
+    /// Bins with equally many entries. Equal probabilities are all in one bin, the lowest that
+    /// contains one of them, so there may be fewer bins than requested.
     EqualMass,
 }
 
 /// One bin of a reliability table.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bin {
-    /// From this probability.
+    /// The lowest probability of the bin.
     pub low: f64,
-    /// To this one.
+    /// The highest probability of the bin.
     pub high: f64,
-    /// Entries in the bin.
+    /// How many entries are in the bin.
     pub count: u64,
-    /// Their mean probability; `None` in an empty bin.
+    /// Their mean probability. `None` in an empty bin.
     pub predicted: Option<f64>,
-    /// The part of them that are on.
+    /// The fraction of them that is on.
     pub observed: Option<f64>,
 }
 
@@ -63,7 +64,7 @@ pub struct Reliability {
 }
 
 impl Reliability {
-    /// Sorts `(probability, on)` entries into bins; probabilities that are not finite are left out.
+    /// Sorts `(probability, on)` entries into bins. Probabilities that are not finite are left out.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless there are 1 to 10,000 bins.
@@ -80,7 +81,7 @@ impl Reliability {
         let made = match binning {
             Binning::EqualWidth => {
                 let edges: Vec<f64> = (0..=bins).map(|at| at as f64 / bins as f64).collect();
-                // By the edges themselves: p · bins rounds across them.
+                // Compares with the edges themselves, because p · bins rounds across them.
                 let inner = &edges[1..bins];
                 fill(&edges, entries, |p| inner.partition_point(|edge| *edge <= p))
             }
@@ -93,14 +94,15 @@ impl Reliability {
         Ok(Reliability { binning, bins: made })
     }
 
-    /// The mean distance of probability and frequency over entries (ECE); `None` without entries.
+    /// The mean distance between probability and frequency over entries (ECE). `None` without
+    /// entries.
     pub fn expected_error(&self) -> Option<f64> {
         let total: u64 = self.bins.iter().map(|bin| bin.count).sum();
         let gaps = self.gaps().map(|(count, gap)| count as f64 * gap);
         (total > 0).then(|| gaps.sum::<f64>() / total as f64)
     }
 
-    /// The largest distance of any bin; `None` without entries.
+    /// The largest distance of any bin. `None` without entries.
     pub fn largest_error(&self) -> Option<f64> {
         self.gaps().map(|(_, gap)| gap).reduce(f64::max)
     }
@@ -113,7 +115,7 @@ impl Reliability {
     }
 }
 
-/// The bins between these edges, with what falls into each.
+/// The bins between these edges, with the entries that fall into them.
 fn fill<T: Scalar>(
     edges: &[f64],
     entries: impl Iterator<Item = (T, bool)>,
@@ -148,7 +150,7 @@ fn equal_mass<T: Scalar>(mut all: Vec<T>, bins: usize) -> Vec<f64> {
         if end <= done {
             continue;
         }
-        // What is before `done` is no higher than what is after it.
+        // Everything before `done` is at most as high as everything after it.
         let (_, last, _) = all[done..].select_nth_unstable_by(end - done - 1, order);
         upper.push(last.to_f64());
         done = end;
@@ -169,8 +171,8 @@ pub fn reliability<T: Scalar>(
     Reliability::new(table.entries(), binning, bins)
 }
 
-/// The reliability of the most probable class (the first of equals): its probability, and whether it is
-/// the true one. Rows are left out as by [`class_report`](super::class_report).
+/// The reliability of the most probable class (the first among equals): its probability, and
+/// whether it is the true class. Rows are left out as in [`class_report`](super::class_report).
 ///
 /// # Errors
 /// As [`Reliability::new`]; [`Error::LabelOutOfRange`].
@@ -198,8 +200,8 @@ mod tests {
     use crate::infer::Evidence::{Off, On};
 
     #[test]
-    fn equal_mass_by_hand() {
-        // Sorted: .1 .2 .3 | .3 .5 .6 | .7 .8 .9; the second .3 goes with the first.
+    fn equal_mass_bins_match_a_computation_by_hand() {
+        // Sorted: .1 .2 .3 | .3 .5 .6 | .7 .8 .9. The second .3 goes with the first.
         let p = [0.9, 0.3, 0.1, 0.5, 0.3, 0.2, 0.8, 0.7, 0.6];
         let entries = p.iter().map(|&p| (p, p > 0.55));
         let table = Reliability::new(entries, Binning::EqualMass, 3).unwrap();
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_probable_class_against_the_true_one() {
+    fn the_most_probable_class_is_compared_with_the_true_one() {
         let table = LabelTable::new(2, &[0.9, 0.1, 0.2, 0.8], &[On, Off, On, Off]).unwrap();
         let classes = [LabelId(0), LabelId(1)];
         let found = class_reliability(&table, &classes, Binning::EqualWidth, 1).unwrap();

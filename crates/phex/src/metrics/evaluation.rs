@@ -1,7 +1,8 @@
-//! Everything at once.
+//! Computes all metrics at once.
 //!
-//! Cost: that of the parts, O(N log P) for N entries of which P are on; beside the table, a byte an
-//! entry for the label sets and one copy of the probabilities for the bins of equal mass.
+//! The cost is that of the parts: O(N log P) for N entries of which P are on. In addition to the
+//! table, the memory is one byte per entry for the label sets, and one copy of the probabilities
+//! for the bins of equal mass.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,17 +21,18 @@ use crate::numeric::Scalar;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct EvaluationOptions {
-    /// How label sets are made of the probabilities; a threshold of 0.5 unless given.
+    /// How label sets are made from the probabilities. The default is a threshold of 0.5.
     pub decision: Decision,
-    /// The classes of multi-class accuracy; without them it is left out.
+    /// The classes for multi-class accuracy. Without them it is left out.
     pub classes: Option<Classes>,
-    /// The `k` of multi-class accuracy; 1 and 5 unless given.
+    /// The values of `k` for multi-class accuracy. The default is 1 and 5.
     pub top: Vec<usize>,
-    /// Labels, by name, that only multi-class accuracy and violations look at: the root, usually.
+    /// The names of labels that only multi-class accuracy and violations consider. Usually this is
+    /// the root.
     pub leave_out: Vec<String>,
-    /// The bins of the reliability tables, 1 to 10,000; 15 unless given.
+    /// The number of bins of the reliability tables, 1 to 10,000. The default is 15.
     pub bins: usize,
-    /// By how much probabilities may violate a relation; 1e-6 unless given.
+    /// By how much probabilities may violate a relation. The default is 1e-6.
     pub tolerance: f64,
 }
 
@@ -52,9 +54,9 @@ impl Default for EvaluationOptions {
 pub struct LabelScores {
     /// Its name.
     pub name: String,
-    /// Entries that count.
+    /// How many entries count.
     pub known: u64,
-    /// Of those, entries that are on.
+    /// How many of those are on.
     pub support: u64,
     /// Average precision.
     pub average_precision: Option<f64>,
@@ -74,10 +76,10 @@ pub struct LabelScores {
     pub brier: Option<f64>,
 }
 
-/// All metrics of a table. Prints as a small table; `{:#}` adds a line for each label.
+/// All metrics of a table. It prints as a small table, and `{:#}` adds one line per label.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// What was counted and what was left out.
+    /// What was counted, and what was left out.
     pub counts: Counts,
     /// Average precision; its micro-average is AU(PRC).
     pub average_precision: Averages,
@@ -85,9 +87,9 @@ pub struct Evaluation {
     pub interpolated_area: Averages,
     /// The area under the ROC curve.
     pub roc_area: Averages,
-    /// Multi-class accuracy, where classes were named.
+    /// Multi-class accuracy, if classes were given.
     pub classes: Option<ClassReport>,
-    /// Right and wrong entries of the label sets.
+    /// The right and wrong entries of the label sets.
     pub confusion: Confusion,
     /// Precision of the label sets.
     pub precision: Averages,
@@ -97,7 +99,7 @@ pub struct Evaluation {
     pub f1: Averages,
     /// 1 − Hamming loss of the label sets.
     pub accuracy: Option<f64>,
-    /// The part of the rows whose sets are right in all known entries.
+    /// The fraction of the rows whose sets are right in all entries with a known truth.
     pub subset_accuracy: Option<f64>,
     /// Rows without a decision.
     pub undecided_rows: usize,
@@ -115,17 +117,17 @@ pub struct Evaluation {
     pub calibration_error: Option<f64>,
     /// Expected calibration error over bins of equal mass.
     pub calibration_error_equal_mass: Option<f64>,
-    /// Expected calibration error of the most probable class, where classes were named.
+    /// Expected calibration error of the most probable class, if classes were given.
     pub class_calibration_error: Option<f64>,
     /// The bins of equal width.
     pub reliability: Reliability,
     /// The bins of equal mass.
     pub reliability_equal_mass: Reliability,
-    /// Each label that is not left out.
+    /// One entry per label that is not left out.
     pub labels: Vec<LabelScores>,
 }
 
-/// Evaluates probabilities, rows of an entry for each label one after another.
+/// Evaluates probabilities: rows with one entry per label, one after another.
 ///
 /// ```
 /// use phex::infer::Evidence::{Off, On};
@@ -158,8 +160,8 @@ pub fn evaluate<T: Scalar>(
     evaluate_sets(options, graph, model, probabilities, truths, &sets)
 }
 
-/// Evaluates probabilities together with label sets that were decided on elsewhere, such as the most
-/// likely consistent ones; the decision of the options is not looked at.
+/// Evaluates probabilities together with label sets that were decided elsewhere, such as the most
+/// likely consistent sets. The decision in the options is ignored.
 ///
 /// # Errors
 /// As [`LabelTable::new`] and the metrics.

@@ -1,11 +1,12 @@
 //! Hierarchical precision, recall and F (Kiritchenko et al. 2005).
 //!
-//! Predicted and true sets are extended by all ancestors, `P̂` and `T̂`, and summed over rows:
+//! Predicted and true sets are extended by all ancestors, to `P̂` and `T̂`, and summed over rows:
 //! `hP = Σ|P̂ ∩ T̂| / Σ|P̂|`, `hR = Σ|P̂ ∩ T̂| / Σ|T̂|`, `hF = 2 hP hR / (hP + hR)`.
 //!
-//! A label above one that is on counts as on, whatever the table says of it. A label that is still of
-//! unknown truth, or that the table leaves out (the root, usually), counts in neither set. Rows without
-//! a decision, or without any known truth, are left out. Cost: O(rows × (labels + edges)).
+//! A label above one that is on counts as on, whatever its truth in the table. A label whose truth
+//! is still unknown, or that the table leaves out (usually the root), counts in neither set. Rows
+//! without a decision, or without any known truth, are left out. The cost is O(rows × (labels +
+//! edges)).
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -21,9 +22,9 @@ use crate::numeric::Scalar;
 /// Hierarchical precision, recall and F.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct HierarchicalScores {
-    /// The part of the predicted labels that are true.
+    /// The fraction of the predicted labels that is true.
     pub precision: Option<f64>,
-    /// The part of the true labels that are predicted.
+    /// The fraction of the true labels that is predicted.
     pub recall: Option<f64>,
     /// Their harmonic mean.
     pub f: Option<f64>,
@@ -33,7 +34,7 @@ pub struct HierarchicalScores {
     pub actual: u64,
     /// Labels in both.
     pub shared: u64,
-    /// Rows that count.
+    /// How many rows count.
     pub rows: usize,
 }
 
@@ -47,7 +48,7 @@ pub struct HierarchicalScores {
 /// let mut builder = GraphBuilder::new();
 /// builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
 /// let graph = builder.build()?;
-/// // A cat taken for a dog is half right: both are animals.
+/// // A cat predicted as a dog is half right, because both are animals.
 /// let table = LabelTable::new(3, &[0.9, 0.6, 0.3], &[On, Off, On])?;
 /// let sets = Decisions::from_sets(3, vec![false, true, false])?;
 /// let scores = hierarchical_scores(&graph, &table, &sets)?;
@@ -102,7 +103,7 @@ pub fn hierarchical_scores<T: Scalar>(
     })
 }
 
-/// Switches on every label above one that is on.
+/// Turns on every label above one that is on.
 fn close_upwards(topology: &Topology, on: &mut [bool]) {
     // Children before parents.
     for &label in topology.order().iter().rev() {

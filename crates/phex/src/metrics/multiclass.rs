@@ -1,11 +1,11 @@
-//! Multi-class accuracy: one class of a list is true in each row.
+//! Multi-class accuracy, where one class of a list is true in each row.
 //!
-//! The true class of a row is the one label of the list that is on. Rows without one, with several, or
-//! with a class whose probability is not a number are left out and counted. A row is right at `k` when
-//! fewer than `k` *other* classes are at least as probable as the true one: ties count against the
-//! prediction, so that equal probabilities everywhere are never right.
+//! The true class of a row is the one label of the list that is on. Rows without such a class, with
+//! several, or with a class whose probability is NaN or infinite, are left out and counted. A row
+//! is right at `k` when fewer than `k` *other* classes are at least as probable as the true one.
+//! Ties count against the prediction, so that equal probabilities everywhere are never right.
 //!
-//! Cost: O(rows × classes).
+//! The cost is O(rows × classes).
 
 use serde::Serialize;
 
@@ -15,14 +15,14 @@ use crate::graph::LabelId;
 use crate::infer::Evidence;
 use crate::numeric::Scalar;
 
-/// How often a class was found.
+/// How often a class was predicted correctly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClassCount {
     /// The class.
     pub label: LabelId,
-    /// Rows of this class.
+    /// How many rows have this class.
     pub rows: usize,
-    /// Of those, right at each `k` asked for.
+    /// How many of those are right, at each requested `k`.
     pub correct: Vec<usize>,
 }
 
@@ -31,31 +31,31 @@ pub struct ClassCount {
 pub struct TopAccuracy {
     /// How many of the most probable classes count as the answer.
     pub k: usize,
-    /// The part of the rows that are right; `None` without rows.
+    /// The fraction of the rows that is right. `None` without rows.
     pub accuracy: Option<f64>,
-    /// The mean over classes with rows of the part of their rows that are right.
+    /// The mean, over classes with rows, of the fraction of their rows that is right.
     pub mean_per_class: Option<f64>,
 }
 
 /// Multi-class accuracy, with a table of the classes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassReport {
-    /// Rows that count.
+    /// How many rows count.
     pub rows: usize,
-    /// Rows left out: no class of the list is known to be on.
+    /// Rows left out because no class of the list is on.
     pub without_class: usize,
-    /// Rows left out: several classes of the list are on.
+    /// Rows left out because several classes of the list are on.
     pub ambiguous: usize,
-    /// Rows left out: the probability of a class is not a number.
+    /// Rows left out because the probability of a class is NaN or infinite.
     pub unanswered: usize,
-    /// Accuracy at each `k` asked for.
+    /// Accuracy at each requested `k`.
     pub top: Vec<TopAccuracy>,
-    /// Each class.
+    /// One entry per class.
     pub classes: Vec<ClassCount>,
 }
 
-/// Multi-class accuracy over a list of labels at several `k`. Repeated labels count once; labels that
-/// the table leaves out count if they are listed.
+/// Multi-class accuracy over a list of labels at several values of `k`. Repeated labels count once.
+/// Labels that the table leaves out count if they are listed.
 ///
 /// ```
 /// use phex::graph::LabelId;
@@ -110,7 +110,7 @@ pub fn class_report<T: Scalar>(
         };
         let probabilities = table.probabilities(row);
         let own = probabilities[classes[truth].index()];
-        // The true class is among those at least as probable as itself.
+        // The true class is among the classes that are at least as probable as itself.
         let rank = classes.iter().filter(|class| probabilities[class.index()] >= own).count();
         report.rows += 1;
         report.classes[truth].rows += 1;
@@ -133,7 +133,7 @@ pub fn class_report<T: Scalar>(
     Ok(report)
 }
 
-/// The part of the rows whose true class is among the `k` most probable; `None` without rows.
+/// The fraction of the rows whose true class is among the `k` most probable. `None` without rows.
 ///
 /// # Errors
 /// As [`class_report`].
@@ -145,7 +145,8 @@ pub fn top_k_accuracy<T: Scalar>(
     Ok(class_report(table, classes, &[k])?.top[0].accuracy)
 }
 
-/// The mean over classes of the part of their rows for which they are the most probable one.
+/// The mean, over classes, of the fraction of their rows for which they are the most probable
+/// class.
 ///
 /// # Errors
 /// As [`class_report`].
@@ -156,7 +157,7 @@ pub fn mean_accuracy_per_class<T: Scalar>(
     Ok(class_report(table, classes, &[1])?.top[0].mean_per_class)
 }
 
-/// What is true of a row, as an index into the classes.
+/// The true class of a row, as an index into the classes.
 pub(super) enum TrueClass {
     One(usize),
     None,
@@ -183,7 +184,7 @@ pub(super) fn true_class<T: Scalar>(
     classes.iter().position(|class| on(&class)).map_or(TrueClass::None, TrueClass::One)
 }
 
-/// The labels, ascending, each once.
+/// The labels in ascending order, each once.
 pub(super) fn distinct<T: Scalar>(
     table: &LabelTable<'_, T>,
     classes: &[LabelId],
@@ -205,8 +206,9 @@ mod tests {
     const ALL: [LabelId; 3] = [LabelId(0), LabelId(1), LabelId(2)];
 
     #[test]
-    fn classes_weigh_alike_however_many_rows_they_have() {
-        // Three rows of class 0, two of them right; one of class 2, wrong at 1 and right at 2.
+    fn classes_have_equal_weight_whatever_their_number_of_rows() {
+        // Three rows of class 0, two of which are right. One row of class 2, wrong at 1 and right
+        // at 2.
         let probabilities = [0.8f32, 0.1, 0.1, 0.6, 0.3, 0.1, 0.2, 0.5, 0.3, 0.5, 0.1, 0.4];
         let truths = [On, Off, Off, On, Off, Off, On, Unknown, Off, Off, Off, On];
         let table = LabelTable::new(3, &probabilities, &truths).unwrap();

@@ -1,40 +1,41 @@
 //! Proper scores of single probabilities.
 //!
-//! Log-loss `−log p` of what is true, in nats, with `p` kept within `[10⁻¹⁵, 1 − 10⁻¹⁵]`: one sure
-//! mistake would be infinite; and the Brier score `(p − x)²`. Means over the entries that count.
+//! The log-loss is `−log p` of the true state, in nats, with `p` clamped to `[10⁻¹⁵, 1 − 10⁻¹⁵]`,
+//! because one certain mistake would be infinite. The Brier score is `(p − x)²`. Both are means
+//! over the entries that count, at a cost of O(entries).
 
 use serde::Serialize;
 
 use super::{Averages, LabelTable};
 use crate::numeric::Scalar;
 
-/// Probabilities are kept this far from 0 and 1 in the log-loss.
+/// The log-loss keeps probabilities this far from 0 and 1.
 pub const LOG_LOSS_FLOOR: f64 = 1e-15;
 
 /// The scores of one label.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LabelLoss {
-    /// Entries that count.
+    /// How many entries count.
     pub known: u64,
-    /// Mean log-loss; `None` without entries.
+    /// Mean log-loss. `None` without entries.
     pub log_loss: Option<f64>,
     /// Mean Brier score.
     pub brier: Option<f64>,
 }
 
-/// Proper scores, of each label and over all entries.
+/// Proper scores, per label and over all entries.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Losses {
-    /// Mean log-loss over all entries; `None` without entries.
+    /// Mean log-loss over all entries. `None` without entries.
     pub log_loss: Option<f64>,
     /// Mean Brier score over all entries.
     pub brier: Option<f64>,
-    /// Each label.
+    /// One entry per label.
     pub labels: Vec<LabelLoss>,
 }
 
 impl Losses {
-    /// The mean over labels with entries of their mean log-loss and of their Brier score.
+    /// The means, over labels with entries, of their mean log-loss and of their Brier score.
     pub fn macro_means(&self) -> (Option<f64>, Option<f64>) {
         let mean = |loss: fn(&LabelLoss) -> Option<f64>| {
             // Labels count by their entries here, not by their positives.

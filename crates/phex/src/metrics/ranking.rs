@@ -1,36 +1,36 @@
-//! Rankings: positives among negatives, and the areas under their curves.
+//! Ranks positives among negatives, and computes the areas under the resulting curves.
 //!
 //! With thresholds `t₁ > t₂ > …` at the distinct scores of the positives, `TPₖ` positives and `FPₖ`
 //! negatives at or above `tₖ`, and `P` positives in all:
 //!
-//! - average precision `Σₖ (TPₖ − TPₖ₋₁) / P · TPₖ / (TPₖ + FPₖ)`: steps, no interpolation; entries of
-//!   equal score are one threshold. Thresholds at which only negatives lie add nothing, so they are
-//!   not looked at.
-//! - interpolated area: by Davis and Goadrich (2006), as in the work on Clus (Vens et al. 2008); written
-//!   from that definition, not held against the program. Between two operating points the false
-//!   positives grow in proportion to the true positives; the area is that of trapezoids one positive
-//!   wide, and the first precision is carried back to recall 0. Without ties it differs from average
-//!   precision by O(log P / P).
-//! - ROC area: the part of (positive, negative) pairs in the right order, ties by half.
+//! - Average precision: `Σₖ (TPₖ − TPₖ₋₁) / P · TPₖ / (TPₖ + FPₖ)`. The curve is made of steps,
+//!   without interpolation, and entries of equal score are one threshold. Thresholds with negatives
+//!   only add nothing, so they are skipped.
+//! - Interpolated area: the definition of Davis and Goadrich (2006), as in the work on Clus (Vens
+//!   et al. 2008). Between two operating points the false positives grow in proportion to the true
+//!   positives. The area is that of trapezoids one positive wide, and the first precision extends
+//!   back to recall 0. Without ties it differs from average precision by O(log P / P).
+//! - ROC area: the fraction of (positive, negative) pairs in the right order, where ties count
+//!   half.
 //!
-//! Only the positives are copied and sorted; each negative is placed among them by bisection. Cost
-//! O(P log P + N log P) time and O(P) memory for N entries.
+//! Only the positives are copied and sorted. Each negative is placed among them by bisection. The
+//! cost is O(P log P + N log P) time and O(P) memory for N entries.
 
 use rayon::prelude::*;
 
 use super::LabelTable;
 use crate::numeric::Scalar;
 
-/// Negatives are counted by up to this many threads: each has counters of its own.
+/// At most this many threads count negatives, because each needs its own counters.
 const MOST_SHARES: usize = 8;
 
-/// What lies at one distinct score of a positive, and between it and the next higher one.
+/// The entries at one distinct score of a positive, and between it and the next higher one.
 #[derive(Debug, Clone, Copy, Default)]
 struct ScoreStep {
     positives: u64,
-    /// Negatives strictly above this score and below that of the step before.
+    /// Negatives strictly above this score and below that of the previous step.
     above: u64,
-    /// Negatives of this score.
+    /// Negatives with this score.
     tied: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Ranks `(score, on)` entries by any scores; those that are not finite are left out.
+    /// Ranks `(score, on)` entries by their scores. Scores that are not finite are left out.
     pub fn new<T: Scalar>(entries: impl Iterator<Item = (T, bool)> + Clone) -> Ranking {
         let entries = entries.filter(|(score, _)| score.is_finite());
         let positives = entries.clone().filter(|(_, on)| *on).map(|(score, _)| score);
@@ -89,7 +89,7 @@ impl Ranking {
         self.negatives
     }
 
-    /// The mean of the precision at each positive; `None` without positives.
+    /// The mean of the precision at each positive. `None` without positives.
     pub fn average_precision(&self) -> Option<f64> {
         let (mut above, mut false_above, mut sum) = (0, 0, 0.0);
         for step in &self.steps {
@@ -100,7 +100,7 @@ impl Ranking {
         self.share(sum, self.positives)
     }
 
-    /// The area under the interpolated precision–recall curve; `None` without positives.
+    /// The area under the interpolated precision–recall curve. `None` without positives.
     pub fn interpolated_area(&self) -> Option<f64> {
         let (mut above, mut false_above, mut sum) = (0.0, 0.0, 0.0);
         for step in &self.steps {
@@ -108,7 +108,7 @@ impl Ranking {
             let slope = step.tied as f64 / step.positives as f64;
             let precision = |more: f64| {
                 let (right, wrong) = (above + more, false_above + slope * more);
-                // Before the first operating point: its precision, carried back.
+                // Before the first operating point, its precision is extended back.
                 if right + wrong == 0.0 { 1.0 / (1.0 + slope) } else { right / (right + wrong) }
             };
             for more in 0..step.positives {
@@ -120,7 +120,7 @@ impl Ranking {
         self.share(sum, self.positives)
     }
 
-    /// The probability that a positive is ranked above a negative; `None` without either.
+    /// The probability that a positive is ranked above a negative. `None` if either is missing.
     pub fn roc_area(&self) -> Option<f64> {
         let (mut below, mut sum) = (self.negatives, 0.0);
         for step in &self.steps {
@@ -135,7 +135,7 @@ impl Ranking {
         (of > 0).then(|| sum / of as f64)
     }
 
-    /// Adds the negatives of another share of the same table.
+    /// Adds the negatives of another part of the same table.
     fn add(mut self, other: Ranking) -> Ranking {
         self.negatives += other.negatives;
         for (step, more) in self.steps.iter_mut().zip(other.steps) {
@@ -193,7 +193,7 @@ impl<T: Scalar> Thresholds<T> {
 /// Average precision of `(score, on)` entries: [`Ranking::average_precision`].
 ///
 /// ```
-/// // Ties are one threshold: two of four are positive wherever it is drawn.
+/// // Ties are one threshold, at which two of four are positive.
 /// let entries = [(0.5, true), (0.5, false), (0.5, true), (0.5, false)];
 /// assert_eq!(phex::metrics::average_precision(entries.into_iter()), Some(0.5));
 /// ```
@@ -214,12 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn areas_match_a_computation_by_hand() {
         // Ranked + − + − +: precisions 1, 2/3, 3/5.
         let some = ranking(&[(0.9, true), (0.8, false), (0.7, true), (0.6, false), (0.5, true)]);
         let expected = (1.0 + 2.0 / 3.0 + 3.0 / 5.0) / 3.0;
         assert!((some.average_precision().unwrap() - expected).abs() < 1e-15);
-        // Pairs in order: 2 of the first, 1 of the second, 0 of the third, of 6.
+        // Pairs in order: 2 for the first, 1 for the second, 0 for the third, out of 6.
         assert_eq!(some.roc_area(), Some(0.5));
         // Trapezoids: 1 → 1, then 1/2 → 2/3, then 2/4 → 3/5.
         let area = (1.0 + 0.5 * (0.5 + 2.0 / 3.0) + 0.5 * (0.5 + 0.6)) / 3.0;
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(tied.average_precision(), Some(0.5));
         assert_eq!(tied.interpolated_area(), Some(0.5));
         assert_eq!(tied.roc_area(), Some((0.5 * 4.0 + 2.0) / 6.0));
-        // A sure positive, then two positives tied with two negatives: 1 → 1, (2/3), 3/5.
+        // A certain positive, then two positives tied with two negatives: 1 → 1, (2/3), 3/5.
         let later = [(0.9, true), (0.3, true), (0.3, true), (0.3, false), (0.3, false)];
         let area = (1.0 + 0.5 * (1.0 + 2.0 / 3.0) + 0.5 * (2.0 / 3.0 + 0.6)) / 3.0;
         assert!((ranking(&later).interpolated_area().unwrap() - area).abs() < 1e-15);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_rank() {
+    fn areas_of_empty_rankings_are_none() {
         for entries in [&[][..], &[(0.5, false)], &[(f64::NAN, true)]] {
             assert_eq!(ranking(entries).average_precision(), None);
             assert_eq!(ranking(entries).interpolated_area(), None);

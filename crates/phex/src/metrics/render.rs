@@ -1,10 +1,10 @@
-//! Evaluations as aligned text.
+//! Renders evaluations as aligned text.
 
 use std::fmt;
 
 use super::{Averages, Evaluation, HierarchicalScores, LabelScores, Violations};
 
-/// Names are cut after so many characters.
+/// Names are cut after this many characters.
 const LONGEST_NAME: usize = 32;
 
 impl fmt::Display for Evaluation {
@@ -90,7 +90,7 @@ fn labels(f: &mut fmt::Formatter<'_>, labels: &[LabelScores]) -> fmt::Result {
     Ok(())
 }
 
-/// Four digits, or a dash for what has no value.
+/// Four digits, or a dash if there is no value.
 fn number(value: Option<f64>) -> String {
     value.map_or_else(|| String::from("–"), |value| format!("{value:.4}"))
 }

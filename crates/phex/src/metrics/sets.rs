@@ -1,15 +1,14 @@
-//! Predicted label sets against true ones.
+//! Compares predicted label sets with true ones.
 //!
 //! With `TP`, `FP`, `FN` and `TN` entries: precision `TP / (TP + FP)`, recall `TP / (TP + FN)`,
-//! `F1 = 2 TP / (2 TP + FP + FN)`, accuracy `(TP + TN) / all` (1 − Hamming loss). Entries of unknown
-//! truth, labels that the table leaves out and rows without a decision are left out.
+//! `F1 = 2 TP / (2 TP + FP + FN)`, accuracy `(TP + TN) / all` (1 − Hamming loss). Entries of
+//! unknown truth, labels that the table leaves out and rows without a decision are not counted.
 //!
-//! Macro and weighted averages run over the labels with at least one positive; the precision of such a
-//! label that is never predicted counts as 0. Cost: O(rows × labels).
+//! Macro and weighted averages run over the labels with at least one positive. The precision of
+//! such a label counts as 0 when it is never predicted. The cost is O(rows × labels).
 
 use serde::Serialize;
 
-use super::table::known;
 use super::{Averages, LabelTable};
 use crate::Error;
 use crate::decide::Decisions;
@@ -57,23 +56,23 @@ impl Confusion {
         self.support() + self.false_positives + self.true_negatives
     }
 
-    /// The part of the predicted entries that are on; `None` where nothing is predicted.
+    /// The fraction of the predicted entries that is on. `None` when nothing is predicted.
     pub fn precision(&self) -> Option<f64> {
         ratio(self.true_positives, self.true_positives + self.false_positives)
     }
 
-    /// The part of the entries on that are predicted; `None` where none is on.
+    /// The fraction of the entries on that is predicted. `None` when nothing is on.
     pub fn recall(&self) -> Option<f64> {
         ratio(self.true_positives, self.support())
     }
 
-    /// The harmonic mean of precision and recall; `None` where nothing is predicted nor on.
+    /// The harmonic mean of precision and recall. `None` when nothing is predicted or on.
     pub fn f1(&self) -> Option<f64> {
         let twice = 2 * self.true_positives;
         ratio(twice, twice + self.false_positives + self.false_negatives)
     }
 
-    /// The part of the entries that are predicted as they are; `None` without entries.
+    /// The fraction of the entries that is predicted correctly. `None` without entries.
     pub fn accuracy(&self) -> Option<f64> {
         ratio(self.true_positives + self.true_negatives, self.entries())
     }
@@ -90,21 +89,21 @@ pub struct SetScores {
     pub recall: Averages,
     /// F1.
     pub f1: Averages,
-    /// The part of all entries that are predicted as they are: 1 − Hamming loss.
+    /// The fraction of all entries that is predicted correctly: 1 − Hamming loss.
     pub accuracy: Option<f64>,
-    /// Rows with a decision and at least one known entry.
+    /// Rows with a decision and at least one entry with a known truth.
     pub rows: usize,
-    /// Of those, rows whose known entries are all predicted as they are.
+    /// How many of those are predicted correctly in all entries with a known truth.
     pub exact_rows: usize,
     /// `exact_rows / rows`.
     pub subset_accuracy: Option<f64>,
-    /// Rows left out: no decision.
+    /// Rows left out because they have no decision.
     pub unanswered: usize,
-    /// Each label.
+    /// One entry per label.
     pub labels: Vec<Confusion>,
 }
 
-/// Holds label sets against the truths of a table; its probabilities are not looked at.
+/// Compares label sets with the truths of a table. Its probabilities are ignored.
 ///
 /// ```
 /// use phex::decide::Decisions;
@@ -120,7 +119,7 @@ pub struct SetScores {
 /// ```
 ///
 /// # Errors
-/// [`Error::Columns`] or [`Error::Shape`] when there is not a set for each row.
+/// [`Error::Columns`] or [`Error::Shape`] when there is not one set per row.
 pub fn set_scores<T: Scalar>(
     table: &LabelTable<'_, T>,
     sets: &Decisions,
@@ -130,9 +129,9 @@ pub fn set_scores<T: Scalar>(
     let (mut rows, mut exact_rows) = (0, 0);
     for row in (0..table.rows()).filter(|&row| sets.is_answered(row)) {
         let (mut entries, mut right) = (0, 0);
-        let known_entries = table.truths(row).iter().zip(sets.row(row)).enumerate();
-        for (label, (&truth, &predicted)) in known_entries {
-            let Some(on) = known(truth).filter(|_| !table.is_left_out(label)) else { continue };
+        let pairs = table.truths(row).iter().zip(sets.row(row)).enumerate();
+        for (label, (&truth, &predicted)) in pairs {
+            let Some(on) = truth.is_on().filter(|_| !table.is_left_out(label)) else { continue };
             labels[label].add(on, predicted);
             entries += 1;
             right += usize::from(on == predicted);
@@ -165,7 +164,7 @@ pub fn set_scores<T: Scalar>(
     })
 }
 
-/// A part of a whole, where there is one.
+/// A fraction. `None` when the whole is 0.
 pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -1,4 +1,4 @@
-//! Predicted probabilities beside what is true.
+//! A table of predicted probabilities and true labels.
 
 use serde::Serialize;
 
@@ -8,14 +8,15 @@ use crate::graph::LabelId;
 use crate::infer::Evidence;
 use crate::numeric::Scalar;
 
-/// How far beyond 0 and 1 a probability may be by rounding, and by approximate engines.
+/// How far outside `[0, 1]` a probability may be, by rounding or from approximate engines.
 const SLACK: f64 = 1e-3;
 
-/// Rows × labels of probabilities and of truths, borrowed. Everything in [`metrics`](super) reads one.
+/// Rows × labels of probabilities and of truths, borrowed. Everything in [`metrics`](super) works
+/// on one.
 ///
-/// Entries are left out where the truth is [`Evidence::Unknown`], where the probability is NaN or
-/// infinite (inference could not answer), and of labels that [`LabelTable::leave_out`] names.
-/// Rows and labels are asked for by number; out of range they panic, as the index of a slice does.
+/// An entry is left out when its truth is [`Evidence::Unknown`], when its probability is NaN or
+/// infinite (inference could not answer), or when [`LabelTable::leave_out`] names its label. Rows
+/// and labels are accessed by number. A number that is out of range panics, as a slice index does.
 ///
 /// ```
 /// use phex::infer::Evidence::{Off, On, Unknown};
@@ -34,20 +35,20 @@ pub struct LabelTable<'a, T> {
     left_out: Vec<bool>,
 }
 
-/// How many entries a table has, and how many count.
+/// How many entries a table has, and how many of them count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     /// Rows.
     pub rows: usize,
     /// Labels, without those left out.
     pub labels: usize,
-    /// Entries that count: the truth is known and the probability a number.
+    /// Entries that count: the truth is known and the probability is finite.
     pub known: usize,
-    /// Of those, entries that are on.
+    /// How many of those are on.
     pub positives: usize,
-    /// Entries without a truth.
+    /// Entries without a known truth.
     pub unknown: usize,
-    /// Entries with a truth and without a probability.
+    /// Entries with a known truth but without a probability.
     pub unanswered: usize,
 }
 
@@ -55,8 +56,9 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
     /// Rows of `labels` entries each, one after another.
     ///
     /// # Errors
-    /// [`Error::Shape`] when the probabilities are not whole rows or the truths are not as many;
-    /// [`Error::NotProbability`] for a number beyond `[0, 1]` by more than 0.001: scores, most likely.
+    /// [`Error::Shape`] when the probabilities are not whole rows, or the number of truths differs.
+    /// [`Error::NotProbability`] for a number outside `[0, 1]` by more than 0.001, which is
+    /// probably a score.
     pub fn new(
         labels: usize,
         probabilities: &'a [T],
@@ -76,7 +78,7 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
         Ok(LabelTable { labels, probabilities, truths, left_out: vec![false; labels] })
     }
 
-    /// Leaves labels out of everything that is counted, such as the root that is always on.
+    /// Leaves labels out of everything that is counted, such as a root that is always on.
     ///
     /// # Errors
     /// [`Error::LabelOutOfRange`].
@@ -93,7 +95,7 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
         self.probabilities.len() / self.labels.max(1)
     }
 
-    /// How many labels a row has, with those left out.
+    /// How many labels each row has, including those left out.
     pub fn labels(&self) -> usize {
         self.labels
     }
@@ -118,7 +120,7 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
         let entries = self.probabilities(row).iter().zip(self.truths(row)).zip(&self.left_out);
         let entries = entries.enumerate().filter(|(_, (_, left_out))| !**left_out);
         entries.filter_map(|(label, ((&p, &truth), _))| {
-            let on = known(truth).filter(|_| p.is_finite())?;
+            let on = truth.is_on().filter(|_| p.is_finite())?;
             Some((label, p, on))
         })
     }
@@ -129,7 +131,7 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
         (0..rows).filter_map(move |row| {
             let at = row * self.labels + label;
             let p = self.probabilities[at];
-            known(self.truths[at]).filter(|_| p.is_finite()).map(|on| (p, on))
+            self.truths[at].is_on().filter(|_| p.is_finite()).map(|on| (p, on))
         })
     }
 
@@ -138,7 +140,7 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
         (0..self.rows()).flat_map(|row| self.row(row).map(|(_, p, on)| (p, on)))
     }
 
-    /// How many entries there are, and how many count.
+    /// Counts the entries.
     pub fn counts(&self) -> Counts {
         let kept = self.left_out.iter().filter(|left_out| !**left_out).count();
         let mut counts = Counts { rows: self.rows(), labels: kept, ..Counts::default() };
@@ -157,7 +159,7 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
         counts
     }
 
-    /// Whether the labels are labels of the table.
+    /// Checks that the labels are labels of the table.
     pub(super) fn check_labels(&self, labels: &[LabelId]) -> Result<(), Error> {
         match labels.iter().find(|label| label.index() >= self.labels) {
             None => Ok(()),
@@ -167,13 +169,13 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
         }
     }
 
-    /// Whether a graph or model has as many labels.
+    /// Checks that a graph or model has as many labels.
     pub(super) fn check_width(&self, expected: usize) -> Result<(), Error> {
         let found = self.labels;
         if found == expected { Ok(()) } else { Err(Error::Columns { expected, found }) }
     }
 
-    /// Whether there is a label set for each row.
+    /// Checks that there is one label set per row.
     pub(super) fn check_sets(&self, sets: &Decisions) -> Result<(), Error> {
         let what = "the label sets";
         let (expected, found) = (self.probabilities.len(), sets.rows() * sets.labels());
@@ -181,14 +183,5 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
             return Err(Error::Columns { expected: self.labels, found: sets.labels() });
         }
         if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
-    }
-}
-
-/// Whether a label is on, where that is known.
-pub(super) fn known(truth: Evidence) -> Option<bool> {
-    match truth {
-        Evidence::On => Some(true),
-        Evidence::Off => Some(false),
-        Evidence::Unknown => None,
     }
 }

@@ -1,15 +1,17 @@
-//! Relations that predictions violate.
+//! Counts the relations that predictions violate.
 //!
-//! A *label set* violates a hierarchy edge by a child without its parent, an exclusion by each pair that
-//! is on, a one-of group when not exactly one label is on, and a table of costs (`Relation::Pair`) by a
-//! state of infinite cost, counted with the exclusions.
+//! A *label set* violates a hierarchy edge by a child without its parent, an exclusion by each pair
+//! that is on, a one-of group when not exactly one label is on, and a table of costs
+//! (`Relation::Pair`) by a state of infinite cost, which is counted with the exclusions.
 //!
-//! *Probabilities* that no distribution over legal sets has violate, beyond a tolerance `ε`, a hierarchy
-//! edge by `p_child > p_parent + ε`, an exclusion by each pair with `p_a + p_b > 1 + ε`, and a one-of
-//! group by `|Σ p − 1| > ε`. Of dense forests only the direct edges and the families of siblings are
-//! looked at: they imply the rest. Soft relations are held to the same; relations of cost 0 are none.
+//! *Probabilities* are violations when no distribution over legal sets has them. Beyond a tolerance
+//! `ε`, they violate a hierarchy edge by `p_child > p_parent + ε`, an exclusion by each pair with
+//! `p_a + p_b > 1 + ε`, and a one-of group by `|Σ p − 1| > ε`. For dense forests only the direct
+//! edges and the families of siblings are checked, because they imply the rest. Soft relations are
+//! checked like hard ones. Relations of cost 0 are not.
 //!
-//! Cost: O(rows × members of relations), for probabilities with a logarithm of the size of groups.
+//! The cost is O(rows × members of relations), for probabilities times a logarithm of the size of
+//! groups.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -32,17 +34,17 @@ pub struct Violations {
     pub one_of: u64,
     /// Rows that violate anything.
     pub violating_rows: u64,
-    /// Rows that were looked at; those without an answer are not.
+    /// How many rows were checked. Rows without an answer are not.
     pub rows: u64,
 }
 
 impl Violations {
-    /// Violations of every kind.
+    /// The number of violations of all kinds.
     pub fn total(&self) -> u64 {
         self.hierarchy + self.exclusion + self.one_of
     }
 
-    /// Closes the counts of one row.
+    /// Finishes the counts of one row.
     fn row(mut self) -> Violations {
         self.rows = 1;
         self.violating_rows = u64::from(self.total() > 0);
@@ -67,7 +69,7 @@ impl Violations {
 /// let mut builder = GraphBuilder::new();
 /// builder.hierarchy("animal", "dog", None).exclusion("dog", "car", None);
 /// let model = Model::new(&builder.build()?)?;
-/// // A dog that is no animal, and also a car; then an animal.
+/// // A dog that is not an animal, and also a car; then an animal.
 /// let sets = Decisions::from_sets(3, vec![false, true, true, true, false, false])?;
 /// let violations = set_violations(&model, &sets)?;
 /// assert_eq!((violations.hierarchy, violations.exclusion), (1, 1));
@@ -76,7 +78,7 @@ impl Violations {
 /// ```
 ///
 /// # Errors
-/// [`Error::Columns`] when the sets have another number of labels than the model.
+/// [`Error::Columns`] when the sets do not have as many labels as the model.
 pub fn set_violations(model: &Model, sets: &Decisions) -> Result<Violations, Error> {
     let (expected, found) = (model.len(), sets.labels());
     if expected != found {
@@ -115,13 +117,13 @@ pub fn set_violations(model: &Model, sets: &Decisions) -> Result<Violations, Err
     Ok(rows.map(row).reduce(Violations::default, Violations::add))
 }
 
-/// The violations that cost something.
+/// How many violations have a cost.
 fn costly(violations: &[f64], costs: &[f64]) -> u64 {
     violations.iter().zip(costs).filter(|(_, cost)| **cost > 0.0).map(|(v, _)| *v as u64).sum()
 }
 
-/// The relations of a model that probabilities violate by more than a tolerance. Rows in which any
-/// probability is not a number are left out; truths are not looked at.
+/// The relations of a model that probabilities violate by more than a tolerance. Rows with a NaN or
+/// infinite probability are left out, and truths are ignored.
 ///
 /// ```
 /// use phex::infer::Evidence::Unknown;
@@ -137,8 +139,8 @@ fn costly(violations: &[f64], costs: &[f64]) -> u64 {
 /// ```
 ///
 /// # Errors
-/// [`Error::Columns`] when the table has another number of labels than the model;
-/// [`Error::OutOfRange`] for a tolerance that is negative or not a number.
+/// [`Error::Columns`] when the table does not have as many labels as the model.
+/// [`Error::OutOfRange`] for a tolerance that is negative or NaN.
 pub fn probability_violations<T: Scalar>(
     model: &Model,
     table: &LabelTable<'_, T>,
@@ -204,7 +206,7 @@ fn families(dense: &DenseForest) -> Vec<Vec<LabelId>> {
 fn heavy_pairs(probabilities: impl Iterator<Item = f64>, tolerance: f64) -> u64 {
     let mut all: Vec<f64> = probabilities.collect();
     let most = all.iter().copied().fold(0.0, f64::max);
-    // Mostly one label is likely and the others are not: few are left to sort.
+    // Usually one label is likely and the others are not, so few are left to sort.
     all.retain(|p| p + most > 1.0 + tolerance);
     all.sort_unstable_by(f64::total_cmp);
     let (mut low, mut pairs) = (0, 0);
@@ -212,7 +214,7 @@ fn heavy_pairs(probabilities: impl Iterator<Item = f64>, tolerance: f64) -> u64 
         while low < all.len() && all[low] + all[high] <= 1.0 + tolerance {
             low += 1;
         }
-        // Partners from `low` up, below `high` in the list: each pair once.
+        // Partners from `low` up, below `high` in the list, so that each pair counts once.
         if low >= high {
             break;
         }
@@ -226,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_as_one_by_one() {
+    fn heavy_pairs_match_a_count_pair_by_pair() {
         let mut seed = 7u64;
         for case in 0..500 {
             let draw = |_| {

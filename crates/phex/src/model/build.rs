@@ -1,11 +1,18 @@
-//! From a graph to a model.
+//! Builds a model from a graph.
 //!
-//! Sparse semantics: every relation as declared, a rule as its minimal exclusive sets. Dense
-//! semantics: every implied pair, where a chain of relations is as strong as its weakest link and
-//! the strongest chain counts; a rule names all its pairs itself. So a pair is hard exactly when
-//! hard relations imply it, and the legal states are those of the graph. On forests with one strength for the hierarchy, and
-//! exclusions of whole families that are not stronger, the pairs are kept implicit
-//! ([`DenseForest`]); elsewhere they are written out.
+//! Under sparse semantics the model charges for every relation as declared, and for the minimal
+//! exclusive sets of a rule.
+//!
+//! Under dense semantics the model charges for every implied pair. A chain of relations is as
+//! strong as its weakest link, and the strongest chain counts. A rule names all its pairs itself.
+//! So a pair is hard exactly when hard relations imply it, and the legal states are those of the
+//! graph. (Charging a label's own edge for every ancestor would be simpler, but it would make a
+//! soft link hard below a hard one. On forests with one strength for the hierarchy both definitions
+//! agree.)
+//!
+//! On forests with one strength for the hierarchy, and exclusions of whole families that are not
+//! stronger, the implied pairs stay implicit ([`DenseForest`]). On other graphs they are written
+//! out, which costs memory in proportion to their number.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +20,7 @@ use super::{DenseForest, Model, OneOfGroup, Relation};
 use crate::Error;
 use crate::graph::{ExclusionRule, LabelId, RelationGraph, Semantics};
 
-/// More implied pairs than this are not written out.
+/// Graphs with more implied pairs than this are refused.
 const MAX_PAIRS: u64 = 4_000_000;
 
 impl Model {
@@ -21,7 +28,7 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::TooManyPairs`] for dense semantics on a large graph that is not a forest of
-    /// exclusive families; [`Error::NoLegalState`] when the one-of groups cannot be satisfied.
+    /// exclusive families. [`Error::NoLegalState`] when the one-of groups cannot be satisfied.
     pub fn new(graph: &RelationGraph) -> Result<Model, Error> {
         let names = graph.labels().iter().map(|label| label.name.clone()).collect::<Vec<_>>();
         let one_of = graph.one_of().iter();
@@ -44,10 +51,11 @@ impl Model {
         Ok(model)
     }
 
-    /// A model that is not a label graph: any pairwise costs.
+    /// A model with any pairwise costs, which need not come from a label graph.
     ///
     /// # Panics
-    /// When a relation names a label out of range, or `bias` has not an entry for each name.
+    /// When a relation names a label that is out of range, or when `bias` does not have one entry
+    /// per name.
     pub fn from_parts(
         names: Vec<String>,
         bias: Vec<f64>,
@@ -55,10 +63,10 @@ impl Model {
         relations: Vec<Relation>,
         one_of: Vec<OneOfGroup>,
     ) -> Model {
-        assert_eq!(names.len(), bias.len(), "a bias for each label");
+        assert_eq!(names.len(), bias.len(), "one bias per label");
         let in_range =
             |relation: &Relation| relation.labels().iter().all(|label| label.index() < names.len());
-        assert!(relations.iter().all(in_range), "relations of labels that exist");
+        assert!(relations.iter().all(in_range), "every relation names labels of the model");
         Model { names, bias, constant, relations, one_of, dense: None }
     }
 }
@@ -83,8 +91,8 @@ fn sparse_relations(graph: &RelationGraph) -> Vec<Relation> {
     hierarchy.chain(exclusions).chain(rule).collect()
 }
 
-/// Dense semantics on a forest in which whole families exclude each other, or nothing does, and no
-/// chain is weaker than the exclusion at its top.
+/// The implicit form of dense semantics. The graph must be a forest in which whole families exclude
+/// each other, or nothing does, and no chain may be weaker than the exclusion at its top.
 fn dense_forest(graph: &RelationGraph) -> Option<DenseForest> {
     let topology = graph.topology();
     if !topology.is_forest() {
@@ -119,8 +127,8 @@ fn dense_forest(graph: &RelationGraph) -> Option<DenseForest> {
     }
     let hierarchy = graph.hierarchy().first().map_or(f64::INFINITY, |edge| edge.strength.cost());
     let uniform = graph.hierarchy().iter().all(|edge| edge.strength.cost() == hierarchy);
-    // What reaches lower pairs through chains must not be stronger than these; pairs that a rule
-    // names itself need no chain.
+    // An exclusion reaches lower pairs through chains, so it must not be stronger than the chains.
+    // Pairs that a rule names itself need no chain.
     let direct = graph.rule().filter(|declared| declared.rule != ExclusionRule::Siblings);
     let direct = direct.map_or(0.0, |declared| declared.strength.cost());
     let strongest = family_cost.iter().copied().fold(0.0, f64::max);
@@ -128,14 +136,14 @@ fn dense_forest(graph: &RelationGraph) -> Option<DenseForest> {
     fits.then_some(DenseForest { parent, edge_cost, family_cost })
 }
 
-/// Every implied pair, written out.
+/// Writes out every implied pair.
 fn dense_relations(graph: &RelationGraph) -> Result<Vec<Relation>, Error> {
     let n = graph.len() as u64;
     let too_many = Error::TooManyPairs {
-        operation: "dense semantics on a graph that is not a forest of families",
+        operation: "dense semantics on a graph that is not a forest of exclusive families",
         pairs: n * n / 2,
         limit: MAX_PAIRS,
-        help: "use sparse semantics, or one parent a label and one strength a kind",
+        help: "use sparse semantics, or give each label one parent and each kind of relation one strength",
     };
     if graph.rule().is_some() && n * n / 2 > MAX_PAIRS {
         return Err(too_many);
@@ -151,7 +159,7 @@ fn dense_relations(graph: &RelationGraph) -> Result<Vec<Relation>, Error> {
         }));
     }
     let rule = graph.rule().map_or(0.0, |declared| declared.strength.cost());
-    // A rule names its pairs itself; lower ones follow by chains as from any exclusion.
+    // A rule names its pairs itself. Lower pairs follow through chains, as from any exclusion.
     let mut strongest: HashMap<(LabelId, LabelId), f64> =
         graph.rule_pairs().into_iter().map(|pair| (pair, rule)).collect();
     let declared = graph.exclusions().iter();
@@ -177,8 +185,8 @@ fn dense_relations(graph: &RelationGraph) -> Result<Vec<Relation>, Error> {
     Ok(relations)
 }
 
-/// For each label, those it subsumes (itself first, at infinite cost) and the strength of the
-/// strongest chain to each: the cost of its weakest edge.
+/// For each label, the labels that it subsumes (itself first, at infinite cost), each with the
+/// strength of the strongest chain to it. A chain is as strong as its weakest edge.
 fn chains_below(graph: &RelationGraph) -> Vec<Vec<(LabelId, f64)>> {
     let topology = graph.topology();
     let mut below: Vec<Vec<(LabelId, f64)>> = vec![Vec::new(); graph.len()];
@@ -199,9 +207,9 @@ fn chains_below(graph: &RelationGraph) -> Vec<Vec<(LabelId, f64)>> {
 }
 
 impl DenseForest {
-    /// For each label, how many of its ancestors are off while it is on; then for each family, the
-    /// pairs of different trees last, how many incomparable pairs that are on meet there.
-    /// O(on labels² · depth).
+    /// Counts violations: for each label, how many of its ancestors are off while it is on; then
+    /// for each family, how many incomparable pairs that are on have their lowest common ancestor
+    /// there. The last entry counts pairs in different trees. Costs O(on labels² · depth).
     pub fn violations(&self, state: &[bool]) -> Vec<f64> {
         let n = self.parent.len();
         let path = |label: usize| {
@@ -224,7 +232,7 @@ impl DenseForest {
         violations
     }
 
-    /// Every implied pair that costs anything, written out: O(labels² · depth) in all.
+    /// Every implied pair that has a cost, written out. Costs O(labels² · depth) in all.
     pub fn relations(&self) -> impl Iterator<Item = Relation> + '_ {
         let n = self.parent.len();
         let path = |label: usize| {
@@ -257,7 +265,7 @@ impl DenseForest {
         })
     }
 
-    /// What a state costs.
+    /// The cost of a state.
     pub fn cost(&self, state: &[bool]) -> f64 {
         let costs = self.edge_cost.iter().chain(&self.family_cost);
         let violated = self.violations(state).into_iter().zip(costs).filter(|(v, _)| *v > 0.0);

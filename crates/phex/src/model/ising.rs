@@ -1,8 +1,10 @@
-//! The Ising form: spins `y = 2x − 1`, `E(y) = Σ J_ab y_a y_b + Σ h_a y_a + offset`, `p ∝ exp(−E)`.
+//! Converts models to and from Ising form: spins `y = 2x − 1`,
+//! `E(y) = Σ J_ab y_a y_b + Σ h_a y_a + offset`, `p ∝ exp(−E)`.
 //!
-//! With `u = w / 4`, an exclusion adds `+u` to `J_ab`, `h_a` and `h_b`; a hierarchy edge adds `−u` to
-//! `J`, **`−u` to `h` of the parent and `+u` to `h` of the child** (the paper's formula has these two
-//! swapped); a score adds `−ℓ/2` to `h`. The offset makes `E(y) = −log-weight` exactly.
+//! With `u = w / 4`, an exclusion adds `+u` to `J_ab`, `h_a` and `h_b`. A hierarchy edge adds `−u`
+//! to `J`, **`−u` to `h` of the parent and `+u` to `h` of the child** (the paper's formula has
+//! these two swapped). A score adds `−ℓ/2` to `h`. The offset makes `E(y) = −log-weight` exactly.
+//! Conversion costs O(labels + pairs).
 
 use std::collections::BTreeMap;
 
@@ -24,10 +26,10 @@ pub struct Ising {
 }
 
 impl Ising {
-    /// The energy of spins, `true` for up.
+    /// The energy of a spin state; `true` means up.
     ///
     /// # Panics
-    /// When there is not a spin for each field.
+    /// When there is not one spin per field.
     pub fn energy(&self, spins: &[bool]) -> f64 {
         let spin = |at: usize| if spins[at] { 1.0 } else { -1.0 };
         let fields: f64 = self.h.iter().enumerate().map(|(at, h)| h * spin(at)).sum();
@@ -35,7 +37,7 @@ impl Ising {
         fields + couplings + self.offset
     }
 
-    /// The same distribution as a [`Model`], for scores of zero.
+    /// The same distribution as a [`Model`] under scores of zero.
     pub fn to_model(&self) -> Model {
         // J y_a y_b = 4J x_a x_b − 2J x_a − 2J x_b + J, and h y = 2h x − h.
         let mut bias: Vec<f64> = self.h.iter().map(|h| -2.0 * h).collect();
@@ -55,16 +57,16 @@ impl Ising {
 impl Model {
     /// The Ising form under these scores.
     ///
-    /// An Ising model knows no hard constraint: `hard` is the finite cost that stands for one. A
-    /// one-of group becomes `hard · (Σ x − 1)²`.
+    /// An Ising model cannot hold hard constraints, so `hard` is the finite cost that replaces
+    /// infinity. A one-of group becomes `hard · (Σ x − 1)²`.
     ///
     /// # Errors
-    /// [`Error::HardIsing`] when the model has hard constraints and no cost is given for them.
+    /// [`Error::HardIsing`] when the model has hard constraints and `hard` is `None`.
     ///
     /// # Panics
-    /// When there is not a score for each label.
+    /// When there is not one score per label.
     pub fn to_ising(&self, scores: &[f64], hard: Option<f64>) -> Result<Ising, Error> {
-        assert_eq!(scores.len(), self.len(), "a score for each label");
+        assert_eq!(scores.len(), self.len(), "one score per label");
         let finite = |cost: f64| match (cost == f64::INFINITY, hard) {
             (false, _) => Ok(cost),
             (true, Some(hard)) => Ok(hard),
@@ -112,13 +114,13 @@ impl Model {
         Ok(sum.to_ising(self.names.clone()))
     }
 
-    /// A cost for hard constraints under which no state of lowest energy breaks one, where any
-    /// state is legal: more than all that is soft can add up to.
+    /// A cost for hard constraints that is larger than the sum of everything soft. If any state is
+    /// legal, no state of lowest energy then breaks a hard constraint.
     ///
     /// # Panics
-    /// When there is not a score for each label.
+    /// When there is not one score per label.
     pub fn hard_cost(&self, scores: &[f64]) -> f64 {
-        assert_eq!(scores.len(), self.len(), "a score for each label");
+        assert_eq!(scores.len(), self.len(), "one score per label");
         let fields: f64 =
             scores.iter().zip(&self.bias).map(|(score, bias)| (score + bias).abs()).sum();
         let spread = |relation: &Relation| {

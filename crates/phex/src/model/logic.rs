@@ -1,11 +1,11 @@
-//! The hard part of a model, read as constraints.
+//! Reads the hard relations of a model as logical constraints.
 
 use super::{Model, Relation};
 use crate::graph::closure::{ExclusiveSet, Logic, SetSource};
 use crate::graph::{LabelId, Topology};
 
 impl Model {
-    /// The hard relations as constraints, or why they cannot be read as such.
+    /// The hard relations as constraints, or the reason why they cannot be read as such.
     pub(crate) fn hard_logic(&self) -> Result<Logic, String> {
         let mut edges: Vec<(LabelId, LabelId)> = Vec::new();
         let mut sets: Vec<Vec<LabelId>> = Vec::new();
@@ -19,7 +19,7 @@ impl Model {
                 Relation::Group { labels, cost } if hard(*cost) => sets.push(labels.clone()),
                 Relation::Pair { a, b, costs } if costs.iter().flatten().any(|&c| hard(c)) => {
                     let (a, b) = (&self.names[a.index()], &self.names[b.index()]);
-                    return Err(format!("the pair of `{a}` and `{b}` forbids states"));
+                    return Err(format!("the pair of `{a}` and `{b}` forbids some of its states"));
                 }
                 _ => {}
             }

@@ -1,9 +1,11 @@
-//! The model: one distribution over label sets, from a graph and its strengths.
+//! The model: one distribution over label sets, defined by a graph and the strengths of its
+//! relations.
 //!
 //! `p(x) ∝ exp( Σᵢ (ℓᵢ + bᵢ) xᵢ − Σ_r cost_r(x) ) · Π_g [exactly one label of g is on]`
 //!
-//! Labels `x ∈ {0, 1}ⁿ`, scores `ℓ` are logits (log-odds) and come with each row of data; `b` is a
-//! fixed bias, zero for label graphs. A relation costs nothing unless it is violated:
+//! Here `x ∈ {0, 1}ⁿ` are the labels. The scores `ℓ` are logits (log-odds) and come with each row
+//! of data. `b` is a fixed bias, which is zero for label graphs. A relation costs nothing unless it
+//! is violated:
 //!
 //! | [`Relation`] | violations `v(x)` |
 //! |---|---|
@@ -12,7 +14,11 @@
 //! | `Group` | `C(m, 2)` for `m` members on: one cardinality factor, never k² edges |
 //! | `Pair` | a table of four costs, for models that are not label graphs |
 //!
-//! and its cost is `w · v(x)`, where `w = ∞` allows no violation (`∞ · 0 = 0`).
+//! The cost of a relation is `w · v(x)`, where `w = ∞` allows no violation (`∞ · 0 = 0`). One-of
+//! groups are always hard.
+//!
+//! Evaluating one state costs O(labels + members of relations), and O(on labels² · depth) for a
+//! dense forest.
 
 mod build;
 mod ising;
@@ -25,7 +31,7 @@ pub use ising::Ising;
 /// One term of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Relation {
-    /// The child on with the parent off costs `cost`.
+    /// A child that is on while its parent is off costs `cost`.
     Hierarchy {
         /// The more general label.
         parent: LabelId,
@@ -34,7 +40,7 @@ pub enum Relation {
         /// In `[0, ∞]`.
         cost: f64,
     },
-    /// Both labels on costs `cost`.
+    /// Two labels that are on together cost `cost`.
     Exclusion {
         /// One label.
         a: LabelId,
@@ -43,7 +49,7 @@ pub enum Relation {
         /// In `[0, ∞]`.
         cost: f64,
     },
-    /// Each pair of these labels that is on costs `cost`.
+    /// Each pair of these labels that is on together costs `cost`.
     Group {
         /// Three or more distinct labels.
         labels: Vec<LabelId>,
@@ -71,7 +77,7 @@ impl Relation {
         }
     }
 
-    /// How often a state violates the relation. For a `Pair`: whether both are on.
+    /// How often a state violates the relation. For a `Pair`: 1 when both labels are on.
     pub fn violations(&self, on: impl Fn(LabelId) -> bool) -> f64 {
         let both = |a, b| f64::from(u8::from(on(a) && on(b)));
         match self {
@@ -86,7 +92,7 @@ impl Relation {
         }
     }
 
-    /// What a state costs.
+    /// The cost of a state.
     pub fn cost(&self, on: impl Fn(LabelId) -> bool) -> f64 {
         if let Relation::Pair { a, b, costs } = self {
             return costs[usize::from(on(*a))][usize::from(on(*b))];
@@ -102,14 +108,14 @@ impl Relation {
     }
 }
 
-/// A frozen model: labels, relations with their costs, one-of groups.
+/// A frozen model: labels, relations with their costs, and one-of groups.
 ///
 /// ```
 /// use phex::{graph::GraphBuilder, graph::Strength, model::Model};
 /// let mut builder = GraphBuilder::new();
 /// builder.hierarchy("dog", "puppy", Some(Strength::U(0.5)));
 /// let model = Model::new(&builder.build()?)?;
-/// // A puppy that is no dog costs w = 4u.
+/// // A puppy that is not a dog costs w = 4u.
 /// assert_eq!(model.log_weight(&[0.0, 0.0], &[false, true]), -2.0);
 /// # Ok::<(), phex::Error>(())
 /// ```
@@ -132,17 +138,17 @@ pub struct OneOfGroup {
     pub labels: Vec<LabelId>,
 }
 
-/// Dense semantics on a forest: every implied pair pays. The relations are not written out.
+/// Dense semantics on a forest: every implied pair has a cost, but the pairs are not written out.
 ///
-/// A label that is on pays `edge_cost` for each ancestor that is off (one cost for all labels); two
+/// A label that is on pays `edge_cost` for each ancestor that is off (one cost for all labels). Two
 /// incomparable labels that are on pay the `family_cost` of their lowest common ancestor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DenseForest {
     /// The parent of each label.
     pub parent: Vec<Option<LabelId>>,
-    /// What each label pays for an ancestor that is off.
+    /// What each label pays per ancestor that is off.
     pub edge_cost: Vec<f64>,
-    /// What a pair with this lowest common ancestor pays; the last entry is for pairs in different
+    /// What a pair with this lowest common ancestor pays. The last entry is for pairs in different
     /// trees.
     pub family_cost: Vec<f64>,
 }
@@ -183,13 +189,13 @@ impl Model {
         self.constant
     }
 
-    /// Dense semantics on a forest, where the graph asks for it.
+    /// The implicit form of dense semantics, if the graph uses it.
     pub fn dense(&self) -> Option<&DenseForest> {
         self.dense.as_ref()
     }
 
-    /// How many terms have an expected number of violations: the relations, or for a dense forest
-    /// its labels and families (see [`DenseForest::violations`]).
+    /// How many terms have an expected number of violations: the relations, or the labels and
+    /// families of a dense forest (see [`DenseForest::violations`]).
     pub fn terms(&self) -> usize {
         if self.dense.is_some() { 2 * self.len() + 1 } else { self.relations.len() }
     }
@@ -197,9 +203,9 @@ impl Model {
     /// How often a state violates each term.
     ///
     /// # Panics
-    /// When the state does not have an entry for each label.
+    /// When the state does not have one entry per label.
     pub fn violations(&self, state: &[bool]) -> Vec<f64> {
-        assert_eq!(state.len(), self.len(), "an entry for each label");
+        assert_eq!(state.len(), self.len(), "one entry per label");
         if let Some(dense) = &self.dense {
             return dense.violations(state);
         }
@@ -222,10 +228,11 @@ impl Model {
         relations && self.dense.as_ref().is_none_or(dense)
     }
 
-    /// The log-weight of a state under these scores: minus infinity when it is not legal.
+    /// The log-weight of a state under these scores. It is minus infinity when the state is not
+    /// legal.
     ///
     /// # Panics
-    /// When the slices do not have an entry for each label.
+    /// When the slices do not have one entry per label.
     pub fn log_weight(&self, scores: &[f64], state: &[bool]) -> f64 {
         assert!(scores.len() == self.len() && state.len() == self.len());
         let on = |id: LabelId| state[id.index()];

@@ -1,26 +1,27 @@
-//! `exp` and `log1p` without a call or a branch, so that loops over them become vector instructions.
+//! Computes `exp` and `log1p` without function calls or branches, so that loops over them become
+//! vector instructions.
 //!
-//! `exp(x)` splits `x = n ln 2 + r` with `|r| ≤ ln 2 / 2`: a polynomial gives `exp(r)` and the bits of
-//! the exponent give `2ⁿ`. `ln(1 + x)` is `2 artanh(x / (2 + x))` by its series. Both are within a few
-//! units in the last place. Every function is `inline(always)`, because the caller decides which
-//! vector width it is compiled for.
+//! `exp(x)` splits `x = n ln 2 + r` with `|r| ≤ ln 2 / 2`: a polynomial gives `exp(r)` and the bits
+//! of the exponent give `2ⁿ`. `ln(1 + x)` is `2 artanh(x / (2 + x))`, computed by its series. Both
+//! are within a few units in the last place. Every function is `inline(always)`, because the caller
+//! decides for which vector width it is compiled.
 
 use super::Scalar;
 
-/// Elementary functions without a call or a branch.
+/// Elementary functions without calls or branches.
 pub(crate) trait Elementary: Scalar {
-    /// Below minus this, `e` to a power is taken as 0.
+    /// For exponents below minus this, `exp` returns 0.
     const DEEPEST: Self;
-    /// `e` to a power in `[−DEEPEST, 0]`, to 2 units in the last place.
+    /// `e` to a power in `[−DEEPEST, 0]`, within 2 units in the last place.
     fn exp_negative(self) -> Self;
-    /// `e` to any power of 0 or less, minus infinity too.
+    /// `e` to any power of 0 or less, including minus infinity.
     #[inline(always)]
     fn exp_downwards(self) -> Self {
         let inside = if self < -Self::DEEPEST { -Self::DEEPEST } else { self };
         if self < -Self::DEEPEST { Self::ZERO } else { inside.exp_negative() }
     }
-    /// `ln(1 + x)` for `x` in `[0, 1]`: `2 artanh(x / (2 + x))`, whose series in the square of that
-    /// (at most 1/9) is cut below rounding.
+    /// `ln(1 + x)` for `x` in `[0, 1]`. The series of `2 artanh(x / (2 + x))` runs in the square of
+    /// that fraction (at most 1/9) and stops below rounding error.
     fn ln_1p_unit(self) -> Self;
 }
 
@@ -117,20 +118,22 @@ const POWERS: [f32; 7] = [
     1.0,
 ];
 
-/// `exp(x)` for `x ≤ 0`, to six digits: what an annealer needs.
+/// `exp(x)` for `x ≤ 0`, accurate to six digits, which is enough for an annealer.
 #[inline(always)]
 pub(crate) fn exp_six_digits(x: f32) -> f32 {
     let x = if x < -80.0 { -80.0 } else { x } * std::f32::consts::LOG2_E;
     power_of_two(x, POWERS.into_iter().skip(1))
 }
 
-/// `1 / (1 + e^−x)` in single precision, to 5e-7 of its value: what a sampler needs.
+/// `1 / (1 + e^−x)` in single precision, with a relative error of at most 5e-7, which is enough for
+/// a sampler.
 #[inline(always)]
 pub(crate) fn sigmoid_lane(x: f32) -> f32 {
     sigmoid_of_power(-std::f32::consts::LOG2_E * x)
 }
 
-/// `1 / (1 + 2^x)`: in base 2 no multiple of ln 2 has to be taken off exactly. To 3e-7 of its value.
+/// `1 / (1 + 2^x)`, with a relative error of at most 3e-7. In base 2 there is no multiple of ln 2
+/// to subtract exactly.
 #[inline(always)]
 pub(crate) fn sigmoid_of_power(x: f32) -> f32 {
     const LIMIT: f32 = 100.0;
@@ -144,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elementary_functions_are_close_to_the_library_s() {
+    fn elementary_functions_are_close_to_those_of_the_standard_library() {
         for step in 0..=10_000 {
             let x = f64::from(step) / 10_000.0;
             assert!((x.ln_1p_unit() - x.ln_1p()).abs() < 4e-16, "ln(1 + {x})");
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn coarse_functions_are_as_close_as_they_say() {
+    fn coarse_functions_are_as_accurate_as_documented() {
         for step in -10_000i16..=10_000 {
             let x = f32::from(step) / 250.0;
             let exact = 1.0 / (1.0 + (-f64::from(x)).exp());

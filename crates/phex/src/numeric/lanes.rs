@@ -1,16 +1,20 @@
-//! Several rows side by side: fixed-length arrays whose loops become vector instructions.
+//! Fixed-length arrays that hold several rows side by side. Loops over them become vector
+//! instructions.
+//!
+//! There is no `unsafe` code and no BLAS: `multiversion` selects the vector width at run time, and
+//! the compiler vectorises the loops.
 
-use std::ops::{Add, AddAssign, Mul, Range, Sub};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 use super::Scalar;
 
-/// The same quantity of `L` rows.
+/// The same quantity for `L` rows.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Lanes<T, const L: usize>(pub(crate) [T; L]);
 
 impl<T: Scalar, const L: usize> Lanes<T, L> {
-    /// All zero.
+    /// All lanes zero.
     pub(crate) const NONE: Self = Lanes([T::ZERO; L]);
 
     #[inline(always)]
@@ -53,17 +57,4 @@ impl<T: Scalar, const L: usize> AddAssign for Lanes<T, L> {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
-}
-
-/// Rows that run side by side: registers of `lanes`, the last one not full; but the last few rows one
-/// by one, which is cheaper than lanes that stand idle.
-pub(crate) fn registers(rows: usize, lanes: usize) -> impl Iterator<Item = Range<usize>> {
-    const FEW: usize = 2;
-    let mut next = 0;
-    std::iter::from_fn(move || {
-        let first = next;
-        let left = rows - first;
-        next += if left <= FEW { left.min(1) } else { left.min(lanes) };
-        (left > 0).then_some(first..next)
-    })
 }

@@ -1,4 +1,4 @@
-//! Sums in the log domain. Minus infinity is a weight of 0.
+//! Sums in the log domain. Minus infinity represents a weight of 0.
 //!
 //! ```text
 //! log_add(a, b)  = log(eᵃ + eᵇ)        = max + log1p(e^{min − max})
@@ -12,16 +12,16 @@ use super::{Elementary, Scalar};
 /// `log(eᵃ + eᵇ)`.
 pub fn log_add(a: f64, b: f64) -> f64 {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
-    // Also keeps (−∞) − (−∞) out.
+    // This also avoids (−∞) − (−∞).
     if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
-/// The largest of some logs; minus infinity of none.
+/// The largest of some logs, or minus infinity if there are none.
 pub fn log_max(logs: impl IntoIterator<Item = f64>) -> f64 {
     logs.into_iter().fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// `log Σ e^{v_i}`; minus infinity of none.
+/// `log Σ e^{v_i}`, or minus infinity if there are no terms.
 pub fn log_sum_exp(logs: impl IntoIterator<Item = f64, IntoIter: Clone>) -> f64 {
     let logs = logs.into_iter();
     let most = log_max(logs.clone());
@@ -37,14 +37,14 @@ pub fn softplus<T: Scalar>(x: T) -> T {
     x.max(T::ZERO) + (-magnitude).exp().ln_1p()
 }
 
-/// [`softplus`] without a call or a branch, for loops over lanes.
+/// [`softplus`] without calls or branches, for loops over lanes.
 #[inline(always)]
 pub(crate) fn softplus_lane<T: Elementary>(x: T) -> T {
     let (low, high) = if x > T::ZERO { (-x, x) } else { (x, T::ZERO) };
     high + low.exp_downwards().ln_1p_unit()
 }
 
-/// `1 / (1 + e^{−x})`, without overflow on either side.
+/// `1 / (1 + e^{−x})`. It does not overflow for large `x` of either sign.
 pub fn sigmoid<T: Scalar>(x: T) -> T {
     T::ONE / (T::ONE + (-x).exp())
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_hold_where_plain_exponentials_overflow() {
+    fn sums_are_right_where_plain_exponentials_overflow() {
         let nothing = f64::NEG_INFINITY;
         assert_eq!(log_add(nothing, nothing), nothing);
         assert_eq!(log_add(nothing, 3.0), 3.0);

@@ -1,5 +1,5 @@
-//! The arithmetic that every engine, loss and metric shares: number types, vector lanes, `exp` and
-//! sums in the log domain, random numbers, and the limit on scores.
+//! The arithmetic that engines, losses and metrics share: number types, vector lanes, `exp`, sums
+//! in the log domain, random numbers, and the limit on scores.
 
 mod exp;
 mod lanes;
@@ -9,7 +9,7 @@ mod random;
 mod scalar;
 
 pub(crate) use exp::{Elementary, exp_six_digits, sigmoid_lane, sigmoid_of_power};
-pub(crate) use lanes::{Lanes, registers};
+pub(crate) use lanes::Lanes;
 pub(crate) use ln::LogLane;
 pub(crate) use log::softplus_lane;
 pub use log::{log_add, log_max, log_sum_exp, logit, sigmoid, softplus};
@@ -17,10 +17,10 @@ pub(crate) use random::LaneRandom;
 pub use random::{GOLDEN, mix, splitmix};
 pub use scalar::Scalar;
 
-/// Scores beyond this are refused: sums of them could overflow single precision.
+/// Scores beyond this limit are rejected, because sums of them could overflow single precision.
 pub const SCORE_LIMIT: f64 = 1e30;
 
-/// Whether a score is a number within [`SCORE_LIMIT`].
+/// Whether a score is finite and within [`SCORE_LIMIT`].
 pub fn is_usable_score<T: Scalar>(score: T) -> bool {
     (-SCORE_LIMIT..=SCORE_LIMIT).contains(&score.to_f64())
 }

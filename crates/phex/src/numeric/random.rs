@@ -1,29 +1,30 @@
-//! Random numbers: seeds that follow from what they are for, and generators side by side.
+//! Random numbers: seeds derived from their purpose, and generators that run side by side.
 //!
-//! Everything random derives from one seed of the user. [`mix`] and [`splitmix`] turn a seed and a
-//! place (a row, a task) into a stream that has nothing to do with its neighbours'. Single streams are
-//! `Xoshiro256PlusPlus`; [`LaneRandom`] has one xoshiro128+ per lane (Blackman and Vigna), at nine
+//! Everything random derives from one seed given by the user. [`mix`] and [`splitmix`] turn a seed
+//! and a position (a row, a task) into a stream that is independent of its neighbours. So a result
+//! does not depend on the number of threads. Single streams are `Xoshiro256PlusPlus`.
+//! [`LaneRandom`] has one xoshiro128+ generator per lane (Blackman and Vigna), which costs nine
 //! additions, shifts and exclusive-ors per number.
 
 use super::Lanes;
 
-/// The step of splitmix64: 2⁶⁴ over the golden ratio.
+/// The increment of splitmix64: 2⁶⁴ divided by the golden ratio.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A step of splitmix64: the next state, mixed. All outputs of one period differ.
+/// One step of splitmix64: advances the state and mixes it. All outputs of one period differ.
 pub fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(GOLDEN);
     mix(*state)
 }
 
-/// Spreads every bit over all.
+/// Makes every output bit depend on every input bit.
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
 }
 
-/// One xoshiro128+ generator per lane. Its low bits are weak, so only high bits become numbers.
+/// One xoshiro128+ generator per lane. The low bits are weak, so numbers use the high bits only.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct LaneRandom<const L: usize> {
@@ -31,14 +32,14 @@ pub(crate) struct LaneRandom<const L: usize> {
 }
 
 impl<const L: usize> LaneRandom<L> {
-    /// Generators from four words per lane.
+    /// Creates generators from four words per lane.
     pub(crate) fn from_words(mut words: [[u32; L]; 4]) -> LaneRandom<L> {
-        // A lane whose four words are all zero would stay there.
+        // A lane whose four words are all zero would produce zeros forever.
         words[0].iter_mut().for_each(|word| *word |= 1);
         LaneRandom { words }
     }
 
-    /// Generators that share nothing with those of another seed.
+    /// Creates generators that are independent of those of another seed.
     pub(crate) fn new(mut seed: u64) -> LaneRandom<L> {
         let seeds: [[u64; 2]; L] =
             std::array::from_fn(|_| [splitmix(&mut seed), splitmix(&mut seed)]);
@@ -68,13 +69,14 @@ impl<const L: usize> LaneRandom<L> {
         out
     }
 
-    /// Uniform in `[0, 1)`, multiples of 2⁻²³: the bits of a number in `[1, 2)`, less 1.
+    /// Uniform in `[0, 1)`, in multiples of 2⁻²³: the bits form a number in `[1, 2)`, from which 1
+    /// is subtracted.
     #[inline(always)]
     pub(crate) fn uniform(&mut self) -> Lanes<f32, L> {
         self.next(|sum| f32::from_bits((sum >> 9) | 0x3f80_0000) - 1.0)
     }
 
-    /// Uniform in `[0, 1)`, multiples of 2⁻²⁴.
+    /// Uniform in `[0, 1)`, in multiples of 2⁻²⁴.
     #[inline(always)]
     pub(crate) fn uniform_fine(&mut self) -> Lanes<f32, L> {
         self.next(|sum| (sum >> 8) as i32 as f32 * (1.0 / 16_777_216.0))

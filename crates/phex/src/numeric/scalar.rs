@@ -1,10 +1,10 @@
-//! The two number types of scores and probabilities.
+//! The number types of scores and probabilities: `f32` and `f64`.
 
 use std::fmt::Debug;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A number type of scores and probabilities: `f32` or `f64`.
+/// A number type for scores and probabilities: `f32` or `f64`.
 pub trait Scalar:
     Copy
     + Debug
@@ -43,7 +43,7 @@ pub trait Scalar:
     fn ln_1p(self) -> Self;
     /// The larger of two numbers.
     fn max(self, other: Self) -> Self;
-    /// Whether neither infinite nor NaN.
+    /// Whether the number is neither infinite nor NaN.
     fn is_finite(self) -> bool;
 }
 

@@ -1,7 +1,7 @@
 //! Random graphs, random numbers and a brute-force oracle, for tests.
 //!
-//! [`RandomGraph`] draws graphs of a given shape; [`Oracle`] reads the definitions literally and
-//! looks at all 2ⁿ states. It shares no code with what it checks, and is not fast.
+//! [`RandomGraph`] draws graphs of a given shape. [`Oracle`] applies the definitions literally to
+//! all 2ⁿ states. It shares no code with what it checks, and is not fast.
 
 mod numbers;
 mod oracle;

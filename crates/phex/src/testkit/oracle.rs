@@ -1,11 +1,11 @@
-//! The definitions, read literally, over all 2ⁿ states.
+//! Applies the definitions literally to all 2ⁿ states.
 //!
 //! `p(x) ∝ exp(Σ ℓᵢ xᵢ − Σ w_r v_r(x)) · Π_g [exactly one of g is on]`, where a hard relation has
-//! `w = ∞`. A state is a bit mask: bit `i` is label `i`. Cost O(2ⁿ · relations).
+//! `w = ∞`. A state is a bit mask: bit `i` is label `i`. The cost is O(2ⁿ · relations).
 
 use crate::graph::{ExclusionRule, LabelId, RelationGraph, Semantics};
 
-/// More labels are refused: the oracle looks at all states.
+/// Graphs with more labels are refused, because the oracle visits all states.
 pub const MAX_LABELS: usize = 20;
 
 /// All states of a small graph and their log-weights.
@@ -14,19 +14,19 @@ pub struct Oracle {
     n: usize,
     /// `(parent, child, cost)`.
     hierarchy: Vec<(usize, usize, f64)>,
-    /// `(a, b, cost)`, a group or rule as all its pairs.
+    /// `(a, b, cost)`. A group or rule is written as all its pairs.
     exclusions: Vec<(usize, usize, f64)>,
     one_of: Vec<u32>,
 }
 
 impl Oracle {
-    /// Reads the relations of a graph, those of a rule by its definition.
+    /// Reads the relations of a graph. Those of a rule follow from its definition.
     ///
     /// # Panics
     /// Above [`MAX_LABELS`] labels.
     pub fn new(graph: &RelationGraph) -> Oracle {
         let n = graph.len();
-        assert!(n <= MAX_LABELS, "the oracle takes up to {MAX_LABELS} labels");
+        assert!(n <= MAX_LABELS, "the oracle can handle up to {MAX_LABELS} labels");
         let hierarchy: Vec<(usize, usize, f64)> = graph
             .hierarchy()
             .iter()
@@ -42,8 +42,8 @@ impl Oracle {
         }
         if let Some(declared) = graph.rule() {
             let pairs = rule_pairs(declared.rule, n, &hierarchy);
-            // Soft rules charge for their minimal pairs in sparse semantics; for hard ones the
-            // minimal pairs imply the others only through hard edges.
+            // Under sparse semantics, a soft rule charges for its minimal pairs. The minimal pairs
+            // of a hard rule imply the others only through hard edges.
             let all_hard = hierarchy.iter().all(|edge| edge.2 == f64::INFINITY);
             let minimal = graph.semantics() == Semantics::Sparse
                 && !(all_hard && declared.strength.is_hard());
@@ -70,10 +70,10 @@ impl Oracle {
         self.n == 0
     }
 
-    /// The cost of a state: infinite when it is not legal.
+    /// The cost of a state. It is infinite when the state is not legal.
     pub fn cost(&self, state: u32) -> f64 {
         let on = |label: usize| state >> label & 1 == 1;
-        // 0 · ∞ is not a number: only violated relations are added.
+        // 0 · ∞ is NaN, so only violated relations are added.
         let hierarchy = self.hierarchy.iter().filter(|&&(p, c, _)| on(c) && !on(p));
         let exclusions = self.exclusions.iter().filter(|&&(a, b, _)| on(a) && on(b));
         let violated: f64 = hierarchy.chain(exclusions).map(|&(_, _, cost)| cost).sum();
@@ -86,7 +86,7 @@ impl Oracle {
         self.cost(state) < f64::INFINITY
     }
 
-    /// The legal states, ascending as numbers.
+    /// The legal states, in ascending order as numbers.
     pub fn legal_states(&self) -> Vec<u32> {
         (0..1u32 << self.n).filter(|&state| self.is_legal(state)).collect()
     }
@@ -99,7 +99,7 @@ impl Oracle {
     }
 
     /// The log-partition and the marginals under these logits, over the states that agree with the
-    /// evidence. `(-inf, zeros)` when there is none.
+    /// evidence. `(-inf, zeros)` when there are none.
     pub fn marginals(&self, logits: &[f64], evidence: &[Option<bool>]) -> (f64, Vec<f64>) {
         let agrees = |state: u32| {
             let mut known = evidence.iter().enumerate();
@@ -128,7 +128,7 @@ impl Oracle {
     }
 }
 
-/// `below[a]` is the mask of the labels that `a` subsumes, itself included.
+/// `below[a]` is the mask of the labels that `a` subsumes, including itself.
 fn descendants(n: usize, hierarchy: &[(usize, usize, f64)]) -> Vec<u32> {
     let mut below: Vec<u32> = (0..n).map(|label| 1 << label).collect();
     for _ in 0..n {
@@ -166,7 +166,7 @@ fn rule_pairs(
     pairs
 }
 
-/// No other pair of the list stands above this one.
+/// Whether no other pair of the list is above this one.
 fn is_minimal(
     (a, b): (usize, usize),
     pairs: &[(usize, usize)],

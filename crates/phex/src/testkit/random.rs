@@ -1,4 +1,4 @@
-//! Random graphs.
+//! Draws random graphs.
 
 use crate::numeric::GOLDEN;
 use rand::{RngExt, SeedableRng};
@@ -51,7 +51,7 @@ pub struct RandomGraph {
     pub rule: Option<ExclusionRule>,
     /// The strengths.
     pub strengths: RandomStrengths,
-    /// The seed: the same one draws the same graph.
+    /// The seed. The same seed draws the same graph.
     pub seed: u64,
 }
 
@@ -70,7 +70,7 @@ impl RandomGraph {
         }
     }
 
-    /// A graph in which every choice but the number of labels is drawn from the seed.
+    /// A graph in which everything except the number of labels is drawn from the seed.
     pub fn any(labels: usize, seed: u64) -> RandomGraph {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ GOLDEN);
         let rules = [
@@ -108,7 +108,7 @@ impl RandomGraph {
             builder.label(name);
         });
         let n = self.labels;
-        // A random order of the labels, so that ids say nothing about the hierarchy.
+        // A random order of the labels, so that ids carry no information about the hierarchy.
         let mut order: Vec<usize> = (0..n).collect();
         for at in (1..n).rev() {
             order.swap(at, random.random_range(0..=at));
@@ -158,9 +158,9 @@ impl RandomGraph {
     /// Draws the graph.
     ///
     /// # Panics
-    /// Never: what is drawn is a graph.
+    /// Never: random declarations always make a valid graph.
     pub fn draw(&self) -> RelationGraph {
-        self.builder().build().expect("random declarations are a graph")
+        self.builder().build().expect("random declarations make a valid graph")
     }
 
     fn strength(&self, random: &mut Xoshiro256PlusPlus) -> Strength {

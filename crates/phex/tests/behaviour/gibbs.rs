@@ -77,7 +77,7 @@ impl Errors {
             for label in 0..n {
                 let (p, e) = (got.row(row)[label], exact.row(row)[label]);
                 let (error, standard) = ((p - e).abs(), errors[row * n + label]);
-                assert!(error < 0.25, "seed {seed}: {p} for {e}, ± {standard}: {model:?}");
+                assert!(error < 0.25, "seed {seed}: {p}, not {e}, ± {standard}: {model:?}");
                 self.largest = self.largest.max(error);
                 if e > 1e-6 && e < 1.0 - 1e-6 {
                     self.labels += 1;
@@ -211,7 +211,7 @@ fn chains_that_do_not_mix_are_seen_and_tempering_mixes_them() {
     assert!(standard < 0.02, "{tempered:?}");
     for label in 0..8 {
         let error = (tempered.row(0)[label] - exact.row(0)[label]).abs();
-        assert!(error < 5.0 * standard, "{tempered:?} for {exact:?}");
+        assert!(error < 5.0 * standard, "{tempered:?}, not {exact:?}");
     }
 }
 
@@ -236,7 +236,7 @@ fn tempering_crosses_a_hard_hierarchy_with_a_group_of_leaves() {
     let tempered = compile(&model, &options).run(&block, WANT).unwrap();
     assert!(diagnosis(&tempered, 0).converged, "{tempered:?}");
     for (p, e) in tempered.row(0).iter().zip(exact.row(0)) {
-        assert!((p - e).abs() < 0.03, "{tempered:?} for {exact:?}");
+        assert!((p - e).abs() < 0.03, "{tempered:?}, not {exact:?}");
     }
     assert!(tempered.expectations.unwrap().iter().all(|&violations| violations < 1e-3));
 }
@@ -295,7 +295,7 @@ fn large_scores_do_not_break_hard_relations() {
         let got = compile(&model, &options()).run(&block, WANT).unwrap();
         let exact = brute(&model).run(&block, Want::default()).unwrap();
         for (p, e) in got.row(0).iter().zip(exact.row(0)) {
-            assert!((p - e).abs() < 0.05, "{scale}: {got:?} for {exact:?}");
+            assert!((p - e).abs() < 0.05, "{scale}: {got:?}, not {exact:?}");
         }
         assert_eq!(got.expectations.as_deref(), Some(&[0.0, 0.0][..]), "{scale}");
     }

@@ -404,9 +404,9 @@ fn wrong_shapes_are_errors_and_empty_tables_are_not() {
     use Evidence::{Off, On};
     let text = |error: phex::Error| error.to_string();
     let shape = LabelTable::new(2, &[0.5; 3], &[On; 3]).unwrap_err();
-    assert_eq!(text(shape), "the probabilities: 3 entries where 4 are needed");
+    assert_eq!(text(shape), "the probabilities: 3 entries, but 4 are needed");
     let truths = LabelTable::new(2, &[0.5; 4], &[On; 3]).unwrap_err();
-    assert_eq!(text(truths), "the truths: 3 entries where 4 are needed");
+    assert_eq!(text(truths), "the truths: 3 entries, but 4 are needed");
     let logit = LabelTable::new(2, &[0.5, 0.5, 3.5, 0.5], &[On; 4]).unwrap_err();
     assert!(text(logit).starts_with("row 1, column 0: 3.5 is not a probability"));
     assert!(LabelTable::new(0, &[0.5], &[On]).is_err());

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use phex::infer::Evidence;
 use phex_io::{
-    Error, EvidenceReader, EvidenceRows, Number, Rows, TableFormat, TableLimits, TableReader,
-    TableWriter, Values,
+    Error, EvidenceReader, EvidenceRows, Limits, Precision, ScoreReader, ScoreRows, ScoreValues,
+    ScoreWriter, TableFormat,
 };
 
 pub fn names(names: &[&str]) -> Vec<String> {
@@ -26,6 +27,11 @@ pub fn data(folder: &str) -> Option<PathBuf> {
     None
 }
 
+/// The codes of evidence: 1 on, 0 off, -1 unknown.
+pub fn codes(evidence: &[Evidence]) -> Vec<i8> {
+    evidence.iter().map(|value| value.code()).collect()
+}
+
 /// The forms that this build has.
 pub fn formats() -> Vec<TableFormat> {
     let has = |format: &TableFormat| cfg!(feature = "parquet") || *format != TableFormat::Parquet;
@@ -33,8 +39,8 @@ pub fn formats() -> Vec<TableFormat> {
 }
 
 /// All rows of a table, read in batches.
-pub fn read_all(reader: &mut TableReader, batch: usize) -> Result<Rows, Error> {
-    let mut all: Option<Rows> = None;
+pub fn read_all(reader: &mut ScoreReader, batch: usize) -> Result<ScoreRows, Error> {
+    let mut all: Option<ScoreRows> = None;
     while let Some(mut rows) = reader.next_rows(batch)? {
         assert!(rows.count <= batch);
         let Some(all) = &mut all else {
@@ -43,17 +49,17 @@ pub fn read_all(reader: &mut TableReader, batch: usize) -> Result<Rows, Error> {
         };
         all.count += rows.count;
         match (&mut all.values, &mut rows.values) {
-            (Values::F32(all), Values::F32(more)) => all.append(more),
-            (Values::F64(all), Values::F64(more)) => all.append(more),
+            (ScoreValues::F32(all), ScoreValues::F32(more)) => all.append(more),
+            (ScoreValues::F64(all), ScoreValues::F64(more)) => all.append(more),
             _ => panic!("the type of the numbers changed"),
         }
         all.kept.iter_mut().zip(&mut rows.kept).for_each(|(all, more)| all.append(more));
     }
-    let none = match reader.number() {
-        Number::F32 => Values::F32(vec![]),
-        Number::F64 => Values::F64(vec![]),
+    let none = match reader.precision() {
+        Precision::F32 => ScoreValues::F32(vec![]),
+        Precision::F64 => ScoreValues::F64(vec![]),
     };
-    Ok(all.unwrap_or(Rows { count: 0, values: none, kept: vec![] }))
+    Ok(all.unwrap_or(ScoreRows { count: 0, values: none, kept: vec![] }))
 }
 
 pub fn read_bytes(
@@ -61,10 +67,10 @@ pub fn read_bytes(
     format: TableFormat,
     labels: &[&str],
     keep: &[&str],
-) -> Result<Rows, Error> {
+) -> Result<ScoreRows, Error> {
     let bytes = std::io::Cursor::new(bytes.to_vec());
-    let (labels, keep, limits) = (names(labels), names(keep), TableLimits::default());
-    let mut reader = TableReader::from_reader(bytes, "s", Some(format), &labels, &keep, &limits)?;
+    let (labels, keep, limits) = (names(labels), names(keep), Limits::default());
+    let mut reader = ScoreReader::from_reader(bytes, "s", Some(format), &labels, &keep, &limits)?;
     read_all(&mut reader, 1000)
 }
 
@@ -74,15 +80,21 @@ pub fn read_evidence(
     labels: &[&str],
 ) -> Result<EvidenceRows, Error> {
     let bytes = std::io::Cursor::new(bytes.to_vec());
-    let (labels, limits) = (names(labels), TableLimits::default());
+    let (labels, limits) = (names(labels), Limits::default());
     let mut reader = EvidenceReader::from_reader(bytes, "e", Some(format), &labels, &[], &limits)?;
     let rows = reader.next_rows(usize::MAX)?;
     Ok(rows.unwrap_or(EvidenceRows { count: 0, values: vec![], kept: vec![] }))
 }
 
-pub fn write(path: &Path, format: TableFormat, labels: &[String], kept: &[String], rows: &Rows) {
-    let number = rows.values.number();
-    let mut writer = TableWriter::create(path, format, labels, kept, number).unwrap();
+pub fn write(
+    path: &Path,
+    format: TableFormat,
+    labels: &[String],
+    kept: &[String],
+    rows: &ScoreRows,
+) {
+    let number = rows.values.precision();
+    let mut writer = ScoreWriter::create(path, format, labels, kept, number).unwrap();
     writer.write_rows(rows).unwrap();
     writer.finish().unwrap();
 }

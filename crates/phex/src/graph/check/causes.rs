@@ -1,9 +1,10 @@
-//! Few relations whose removal revives most dead labels.
+//! Finds a few relations whose removal revives most dead labels.
 //!
-//! A maximum-coverage problem, solved greedily: in each round the relation that revives the most
-//! labels goes. A label with one parent and no exclusion of its own lives and dies with its parent,
-//! so only *heads* (labels with several parents, an exclusion, or a living parent) are tried,
-//! weighted by the labels that follow them. A round costs O(heads · edges above · ancestors).
+//! This is a maximum-coverage problem, which is solved greedily: each round removes the relation
+//! that revives the most labels. A label with one parent and no exclusion of its own is dead
+//! exactly when its parent is. So only *heads* (labels with several parents, an exclusion, or a
+//! living parent) are tried, weighted by the labels that follow them. A round costs O(heads · edges
+//! above · ancestors).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,23 +14,24 @@ use super::super::{ExclusionRule, LabelId, RelationGraph};
 use super::dead::{Dead, Prover};
 use super::finding::{RootCause, Step, StepRelation};
 
-/// At most this many relations are named.
+/// At most this many relations are reported.
 const MAX_CAUSES: usize = 64;
-/// Heads beyond this are left out of the search: its answers are advice, not a proof.
+/// The search considers at most this many heads, because its result is advice and not a proof.
 const MAX_HEADS: usize = 4_000;
-/// Labels that the search may look at: what it finds is advice, and may be cut short.
+/// The search visits at most this many labels, because its result is advice and may be incomplete.
 const MAX_STEPS: u64 = 20_000_000;
 
 /// A relation that may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Removal {
-    /// An exclusive set of the logic that a line of the file declares.
+    /// An exclusive set that was declared explicitly, not by a rule.
     Set(u32),
     /// A hierarchy edge.
     Edge(LabelId, LabelId),
 }
 
-/// Relations to remove, in order, each with the labels that it revives on top of those before it.
+/// The relations to remove, in order, each with the labels that it revives in addition to those
+/// before it.
 pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -> Vec<RootCause> {
     let labels: Vec<LabelId> =
         dead.iter().filter(|dead| dead.guilty.is_empty()).map(|dead| dead.label).collect();
@@ -46,7 +48,7 @@ pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -
             Removal::Set(set) => {
                 let labels = &logic.sets()[set as usize].labels;
                 let step = prover.exclusion(labels[0], labels[1]);
-                // What is removed is the whole group, not a pair of it.
+                // The whole group is removed, not one of its pairs.
                 let text = if labels.len() > 2 { all_exclude(graph, labels) } else { step.text };
                 Step { text, ..step }
             }
@@ -54,7 +56,7 @@ pub(super) fn root_causes(graph: &RelationGraph, logic: &Logic, dead: &[Dead]) -
         let revives = revives.iter().map(|&label| graph.name(label).to_owned()).collect();
         causes.push(RootCause { remove, revives, revived, dead: dead.len() });
     }
-    // A relation that revives nothing by itself is named only when later ones build on it.
+    // A relation that revives nothing by itself is reported only when later ones build on it.
     while causes.last().is_some_and(|cause| cause.revives.is_empty()) {
         causes.pop();
     }
@@ -73,7 +75,7 @@ fn all_exclude(graph: &RelationGraph, labels: &[LabelId]) -> String {
     format!("{} and {last} exclude each other", names.join(", "))
 }
 
-/// One-of groups that alone are to blame for dead labels, the worst first.
+/// One-of groups that alone cause dead labels, the worst first.
 fn by_groups(graph: &RelationGraph, dead: &[Dead]) -> Vec<RootCause> {
     let mut blamed: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for dead in dead {
@@ -104,12 +106,12 @@ struct CauseSearch<'g> {
     logic: &'g Logic,
     not_subsumed: bool,
     removed: HashSet<Removal>,
-    /// Dead heads and the labels that share their fate.
+    /// Dead heads, each with the labels that are dead exactly when it is.
     heads: BTreeMap<LabelId, Vec<LabelId>>,
     rank: Vec<u32>,
-    /// Paths downwards, a measure of how wide a label is.
+    /// The number of downward paths, as a measure of how general a label is.
     below: Vec<u32>,
-    /// Labels looked at so far.
+    /// The number of labels visited so far.
     steps: Cell<u64>,
 }
 
@@ -158,7 +160,8 @@ impl<'g> CauseSearch<'g> {
         }
     }
 
-    /// The ancestors of a label, itself first, without the removed edges; parents come later.
+    /// A label and its ancestors, without the removed edges. The label comes first, and parents
+    /// come after their children.
     fn above(&self, label: LabelId, without: Option<Removal>) -> Vec<LabelId> {
         let mut above = vec![label];
         let mut seen: HashSet<LabelId> = HashSet::from([label]);
@@ -177,7 +180,7 @@ impl<'g> CauseSearch<'g> {
         above
     }
 
-    /// How many pairs of labels above this one exclude each other.
+    /// How many pairs among a label and its ancestors exclude each other.
     fn conflicts(&self, label: LabelId, without: Option<Removal>) -> usize {
         let mut above = self.above(label, without);
         self.steps.set(self.steps.get() + above.len() as u64);
@@ -194,7 +197,7 @@ impl<'g> CauseSearch<'g> {
             }
         }
         if self.not_subsumed {
-            // Without a conflict the ancestors form a chain: each is a parent of the next.
+            // Without a conflict the ancestors form a chain, in which each is a parent of the next.
             above.sort_unstable_by_key(|id| self.rank[id.index()]);
             conflicts += above
                 .windows(2)
@@ -208,7 +211,7 @@ impl<'g> CauseSearch<'g> {
         conflicts
     }
 
-    /// The relations above a label.
+    /// The relations above a label that could be removed.
     fn candidates(&self, label: LabelId) -> Vec<Removal> {
         let above = self.above(label, None);
         let mut candidates = Vec::new();
@@ -225,8 +228,8 @@ impl<'g> CauseSearch<'g> {
         candidates
     }
 
-    /// The relation whose removal revives the most labels; if none revives any alone, the one that
-    /// resolves the most conflicts.
+    /// The relation whose removal revives the most labels. If none revives a label on its own, the
+    /// one that resolves the most conflicts.
     fn best(&self) -> Option<Removal> {
         let mut score: HashMap<Removal, (usize, usize)> = HashMap::new();
         for (&head, followers) in &self.heads {
@@ -251,8 +254,8 @@ impl<'g> CauseSearch<'g> {
             .map(|(removal, _)| removal)
     }
 
-    /// Among equals: an exclusion goes before an edge, an edge to a label that keeps another parent
-    /// before one that would be orphaned, and a narrow parent before a wide one.
+    /// The order among equals: exclusions come before edges, edges to a label that keeps another
+    /// parent before edges that would orphan it, and narrow parents before wide ones.
     fn preference(&self, removal: Removal) -> (bool, bool, u32, std::cmp::Reverse<Removal>) {
         let tie = std::cmp::Reverse(removal);
         match removal {
@@ -264,7 +267,7 @@ impl<'g> CauseSearch<'g> {
         }
     }
 
-    /// Removes a relation and returns the labels that live again.
+    /// Removes a relation and returns the labels that it revives.
     fn remove(&mut self, removal: Removal) -> Vec<LabelId> {
         self.removed.insert(removal);
         let alive = |head: &LabelId| self.conflicts(*head, None) == 0;
@@ -276,7 +279,8 @@ impl<'g> CauseSearch<'g> {
     }
 }
 
-/// The sets of a label that lines of the file declare: a rule's sets change with the hierarchy.
+/// The explicitly declared sets of a label. The sets of a rule are left out, because they change
+/// with the hierarchy.
 fn explicit_sets(logic: &Logic, label: LabelId) -> impl Iterator<Item = u32> + '_ {
     let declared = |set: &u32| logic.sets()[*set as usize].source != SetSource::Rule;
     logic.sets_of(label).iter().copied().filter(declared)

@@ -1,15 +1,16 @@
-//! Cycles of the hierarchy.
+//! Finds cycles in the hierarchy.
 //!
-//! A depth-first walk without recursion, O(n + e). Every edge that closes a circle is reported
-//! with its cycle and left out of the graph, so that the other checks can go on.
+//! A depth-first walk without recursion reports every edge that closes a cycle, together with the
+//! cycle. These edges are left out of the graph, so that the other checks can continue. The cost is
+//! O(n + e).
 
 use std::collections::HashSet;
 
-/// A closing edge, and the cycle it closes: each label is a child of the next.
+/// An edge that closes a cycle, and the cycle: each label is a child of the next.
 pub(super) struct Cycle {
     /// Index of the closing edge.
     pub(super) edge: usize,
-    /// Labels, child before parent; the last one's parent is the first.
+    /// The labels of the cycle, child before parent. The parent of the last label is the first.
     pub(super) labels: Vec<u32>,
 }
 
@@ -36,7 +37,7 @@ pub(super) fn closing_edges(n: usize, edges: &[(u32, u32)]) -> Vec<Cycle> {
         if done[root] {
             continue;
         }
-        // The path from `root` upwards, each with the next edge to follow.
+        // The path upwards from `root`. Each label is stored with the next edge to follow.
         let mut path: Vec<(u32, usize)> = vec![(root as u32, start[root])];
         position[root] = Some(0);
         while let Some(top) = path.last_mut() {
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chain_needs_no_stack() {
+    fn a_long_chain_does_not_overflow_the_stack() {
         let n = 1_000_000;
         let edges: Vec<(u32, u32)> = (1..n as u32).map(|label| (label - 1, label)).collect();
         assert!(closing_edges(n, &edges).is_empty());

@@ -1,9 +1,11 @@
-//! Labels that can never be on, and labels that are always on, with proofs.
+//! Finds labels that can never be on and labels that are always on, with proofs.
 //!
 //! A label is dead when its ancestors exclude each other, or when no choice of members of the
-//! one-of groups fits with it. The proof of the first is a shortest chain: the way up to one
-//! ancestor, the exclusion, and the way up to the other. Labels whose only parent is alive and
-//! that are in no exclusive set need no look; the others cost a walk of their ancestors.
+//! one-of groups is compatible with it. In the first case the proof is a shortest chain: the path
+//! up to one ancestor, the exclusion, and the path up to the other.
+//!
+//! A label needs no check when its only parent is alive and it is in no exclusive set. Every other
+//! label costs a walk over its ancestors.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,10 +16,11 @@ use super::super::{ExclusionRule, LabelId, RelationGraph};
 use super::finding::{Finding, FindingKind, Step, StepRelation};
 use super::resolve::quoted;
 
-/// A label that is on in no legal state.
+/// A label that is off in every legal state.
 pub(super) struct Dead {
     pub(super) label: LabelId,
-    /// The one-of groups to blame, by index; none when its ancestors exclude each other.
+    /// The indices of the one-of groups that cause it. Empty when the label's ancestors exclude
+    /// each other.
     pub(super) guilty: Vec<usize>,
     pub(super) finding: Finding,
 }
@@ -26,7 +29,7 @@ pub(super) struct Dead {
 pub(super) fn dead_labels(graph: &RelationGraph, logic: &Logic) -> Vec<Dead> {
     let conflicted = logic.conflicted_labels();
     let mut prover = Prover::new(graph, logic);
-    // Parents first: the proof of a label may go through that of a parent.
+    // Parents come first, because the proof for a label may use the proof for a parent.
     let order = logic.topology().order().iter().filter(|label| conflicted.contains(label.index()));
     let mut dead: Vec<Dead> = order
         .map(|&label| {
@@ -45,10 +48,11 @@ pub(super) fn dead_labels(graph: &RelationGraph, logic: &Logic) -> Vec<Dead> {
 pub(super) struct Prover<'g> {
     graph: &'g RelationGraph,
     logic: &'g Logic,
-    /// Rules are tried on any two ancestors, so that the shortest proof is found and not only one
-    /// by a minimal pair. Only this rule can make ancestors of one label exclude each other.
+    /// Whether the rule is `not-subsumed`, the only rule that can make ancestors of one label
+    /// exclude each other. Then any two ancestors are tried, so that the shortest proof is found
+    /// and not only one through a minimal pair.
     not_subsumed: bool,
-    /// The proofs so far.
+    /// The proofs found so far.
     proofs: HashMap<LabelId, Vec<Step>>,
 }
 
@@ -74,8 +78,8 @@ impl<'g> Prover<'g> {
             .place(&place)
     }
 
-    /// The shortest proof that a label is dead: through a parent that is (labels are asked parents
-    /// first), or two ways up from the label itself.
+    /// The shortest proof that a label is dead: either through a dead parent (parents are proved
+    /// first), or by two paths up from the label itself.
     fn proof(&mut self, label: LabelId) -> Vec<Step> {
         let parents = self.logic.topology().parents(label).iter();
         let dead = parents.filter_map(|parent| Some((self.proofs.get(parent)?.len() + 1, *parent)));
@@ -93,15 +97,16 @@ impl<'g> Prover<'g> {
         chain
     }
 
-    /// The shortest chain of relations that shows that these labels cannot be on together: the way
-    /// up to one label, an exclusion, the way up to the other. `None`: none is shorter than asked.
+    /// The shortest chain of relations which shows that these labels cannot be on together: the
+    /// path up to one label, an exclusion, and the path up to the other. `None` when there is no
+    /// chain shorter than the limit.
     pub(super) fn shortest_proof(
         &self,
         labels: &[LabelId],
         than: Option<usize>,
     ) -> Option<Vec<Step>> {
         let topology = self.logic.topology();
-        // Breadth first: each label with its distance and the label below it.
+        // Breadth first. Each label is stored with its distance and the label below it.
         let mut reached: HashMap<LabelId, (usize, Option<LabelId>)> = HashMap::new();
         let mut queue: VecDeque<LabelId> = VecDeque::new();
         for &label in labels {
@@ -173,7 +178,7 @@ impl<'g> Prover<'g> {
                 let text = format!("{first} excludes {second} (one-of group `{}`)", group.name);
                 (StepRelation::OneOf, text, group.place.clone())
             }
-            // Only `not-subsumed` makes labels exclude each other without a set of their own.
+            // Only `not-subsumed` makes labels exclude each other that share no explicit set.
             Some(SetSource::Rule) | None => {
                 let rule = graph.rule().map(|declared| (declared.rule, declared.place.clone()));
                 let (rule, place) = match rule {
@@ -188,23 +193,25 @@ impl<'g> Prover<'g> {
     }
 }
 
-/// Labels that no choice of members of the one-of groups fits with.
+/// Labels that are compatible with no choice of members of the one-of groups.
 fn dead_by_groups(graph: &RelationGraph, logic: &Logic, conflicted: &FixedBitSet) -> Vec<Dead> {
     let mut solver = Solver::new(logic);
     if !matches!(solver.ask(&[], &[]), Verdict::Possible(_)) {
-        // No legal state at all, or not known: said once for the groups, not for every label.
+        // There is no legal state, or the question is undecided. This is reported once for the
+        // groups, not for every label.
         return Vec::new();
     }
     let mut alive = FixedBitSet::with_capacity(logic.len());
     let mut dead = Vec::new();
-    // Leaves first: a state with a leaf on has its ancestors on, which then need no question.
+    // Leaves come first: a state with a leaf on also has its ancestors on, so they need no
+    // question.
     for &label in logic.topology().order().iter().rev() {
         if alive.contains(label.index()) || conflicted.contains(label.index()) {
             continue;
         }
         match solver.ask(&[label], &[]) {
             Verdict::Possible(on) => alive.extend(on.iter().map(|id| id.index())),
-            // `groups` says once how many labels this concerns.
+            // `groups` reports once how many labels this concerns.
             Verdict::Undecided => {}
             Verdict::Impossible => dead.push(group_proof(graph, logic, &mut solver, label)),
         }
@@ -212,7 +219,7 @@ fn dead_by_groups(graph: &RelationGraph, logic: &Logic, conflicted: &FixedBitSet
     dead
 }
 
-/// Blames as few groups as possible, and shows why none of their members fits.
+/// Names as few groups as possible, and shows why none of their members is compatible.
 fn group_proof(
     graph: &RelationGraph,
     logic: &Logic,
@@ -223,7 +230,7 @@ fn group_proof(
     let names: Vec<&str> = guilty.iter().map(|&at| graph.one_of()[at].name.as_str()).collect();
     let prover = Prover::new(graph, logic);
     let subject = graph.label(label);
-    // Every conflict of the label with a member, and of members of different groups.
+    // Every conflict of the label with a member, and between members of different groups.
     let mut chain: Vec<Step> = Vec::new();
     let members = |group: usize| logic.groups()[group].iter().copied();
     for (at, &group) in guilty.iter().enumerate() {
@@ -241,14 +248,14 @@ fn group_proof(
     let because = format!("{}{}", conflicts.join(", "), if chain.len() > 3 { ", …" } else { "" });
     let message = match guilty.as_slice() {
         &[group] => format!(
-            "{subject} can never be on: it fits with none of the {} labels of the one-of group `{}`, \
+            "{subject} can never be on: it is compatible with none of the {} labels of the one-of group `{}`, \
              of which one must be on ({because})",
             logic.groups()[group].len(),
             graph.one_of()[group].name
         ),
         _ => format!(
-            "{subject} can never be on: no choice of one label each from the one-of groups {} fits \
-             with it ({because})",
+            "{subject} can never be on: no choice of one label from each of the one-of groups {} \
+             is compatible with it ({because})",
             quoted(&names)
         ),
     };
@@ -260,7 +267,7 @@ fn group_proof(
     Dead { label, guilty, finding }
 }
 
-/// As few one-of groups as possible that leave no legal state with these labels on.
+/// A minimal set of one-of groups that leaves no legal state with these labels on.
 fn guilty_groups(logic: &Logic, solver: &mut Solver<'_>, on: &[LabelId]) -> Vec<usize> {
     let mut guilty: Vec<usize> = (0..logic.groups().len()).collect();
     for group in 0..logic.groups().len() {
@@ -275,7 +282,8 @@ fn guilty_groups(logic: &Logic, solver: &mut Solver<'_>, on: &[LabelId]) -> Vec<
     guilty
 }
 
-/// Groups that cannot be satisfied, labels that are always on, and relations that contradict.
+/// Finds groups that cannot be satisfied, labels that are always on, and relations that contradict
+/// each other.
 pub(super) fn groups(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
     let mut findings = contradictions(graph, logic);
     if logic.groups().is_empty() {
@@ -289,8 +297,8 @@ pub(super) fn groups(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
             return findings;
         }
         Verdict::Undecided => {
-            let message = "whether any state is legal was not decided: the one-of groups interlock \
-                           too much; `phex graph states` may still count them";
+            let message = "it was not decided whether any state is legal: the one-of groups interlock \
+                           too much; counting the legal states may still succeed";
             findings.push(Finding::new(FindingKind::Undecided, message));
             return findings;
         }
@@ -308,7 +316,7 @@ pub(super) fn groups(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
     findings
 }
 
-/// No legal state: names as few groups as possible.
+/// Reports that there is no legal state, and names as few groups as possible.
 fn unsatisfiable(graph: &RelationGraph, logic: &Logic, solver: &mut Solver<'_>) -> Finding {
     let guilty = guilty_groups(logic, solver, &[]);
     let names: Vec<&str> = guilty.iter().map(|&at| graph.one_of()[at].name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! What a check reports.
+//! The findings of a check, and the report that holds them.
 
 use std::fmt;
 
@@ -6,38 +6,38 @@ use serde::Serialize;
 
 use super::super::{LabelId, Place, RelationGraph};
 
-/// How bad a finding is.
+/// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The graph is unusable or does not say what its author meant.
+    /// The graph is unusable, or does not mean what its author intended.
     Error,
     /// Probably fine, worth a look.
     Warning,
 }
 
-/// What was found.
+/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FindingKind {
     /// There is no label at all.
     NoLabels,
-    /// A name is empty or has control characters.
+    /// A name is empty or contains control characters.
     BadName,
     /// A relation names a label that is not declared.
     UnknownLabel,
     /// A label is declared twice.
     DuplicateLabel,
-    /// Labels subsume each other in a circle.
+    /// The hierarchy has a cycle.
     HierarchyCycle,
-    /// A relation of a label with itself.
+    /// A label is related to itself.
     SelfRelation,
     /// A strength is not in its range.
     StrengthOutOfRange,
     /// A relation is declared twice with different strengths.
     ContradictoryStrengths,
-    /// Two labels are in a hierarchy and exclude each other.
+    /// Two labels are parent and child, but exclude each other.
     ContradictoryRelations,
     /// Two exclusion rules are declared.
     TwoRules,
@@ -53,30 +53,30 @@ pub enum FindingKind {
     TooDeep,
     /// No legal state exists.
     UnsatisfiableOneOf,
-    /// A label is on in no legal state.
+    /// A label is off in every legal state.
     DeadLabel,
-    /// Whether labels can be on was not decided within the budget.
+    /// It was not decided within the budget whether labels can be on.
     Undecided,
     /// A label is on in every legal state.
     ForcedLabel,
     /// A label cannot be on without violating a soft relation.
     StrainedLabel,
-    /// Labels exclude each other although their names say that one is the other.
+    /// Labels exclude each other although their names suggest that one is the other.
     NameSaysIsA,
     /// A relation is declared twice.
     RepeatedRelation,
     /// A group names a label twice.
     RepeatedMember,
-    /// A relation that others imply.
+    /// Other relations imply this one.
     ImpliedRelation,
-    /// A group of one label, or a strength of no cost.
+    /// A relation has no effect: a group of one label, or a strength without cost.
     NoEffect,
-    /// A label without any relation.
+    /// A label has no relations.
     IsolatedLabel,
 }
 
 impl FindingKind {
-    /// How bad it is.
+    /// How serious findings of this kind are.
     pub fn severity(self) -> Severity {
         use FindingKind::*;
         match self {
@@ -108,7 +108,7 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// The kind of relation of a [`Step`].
+/// The kind of relation in a [`Step`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepRelation {
@@ -116,16 +116,16 @@ pub enum StepRelation {
     Hierarchy,
     /// `a` and `b` exclude each other by an edge or a group.
     Exclusion,
-    /// `a` and `b` are in one one-of group.
+    /// `a` and `b` are in the same one-of group.
     OneOf,
     /// `a` and `b` exclude each other by the exclusion rule.
     Rule,
 }
 
-/// One relation of a proof.
+/// One relation in a proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Its kind.
+    /// The kind of the relation.
     pub relation: StepRelation,
     /// The parent, or the first label.
     pub a: String,
@@ -155,20 +155,20 @@ impl Step {
     }
 }
 
-/// Something that is wrong, or worth a look.
+/// A mistake, or something that is worth a look.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it is.
+    /// The kind of the finding.
     pub kind: FindingKind,
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
-    /// The labels concerned, the first one foremost.
+    /// The labels concerned, the most important first.
     pub labels: Vec<String>,
-    /// What is wrong and, where that is known, what to do.
+    /// What is wrong and, if possible, what to do.
     pub message: String,
     /// The relations that prove it, in order.
     pub chain: Vec<Step>,
-    /// Where it is.
+    /// Where it was declared.
     #[serde(skip_serializing_if = "Place::is_unknown")]
     pub place: Place,
 }
@@ -204,10 +204,10 @@ impl Finding {
     }
 }
 
-/// Relations whose removal revives dead labels.
+/// A relation whose removal revives dead labels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RootCause {
-    /// The relation to remove, on top of those of the causes before it.
+    /// The relation to remove, in addition to those of the causes before it.
     pub remove: Step,
     /// The labels that this removal revives.
     pub revives: Vec<String>,
@@ -226,7 +226,7 @@ pub struct Report {
     pub errors: usize,
     /// How many findings are warnings.
     pub warnings: usize,
-    /// Dead labels by root cause: few relations, in order, whose removal revives most of them.
+    /// A few relations, in order, whose removal revives most of the dead labels.
     pub root_causes: Vec<RootCause>,
     pub(super) findings: Vec<Finding>,
 }

@@ -1,8 +1,8 @@
-//! Checks that explain themselves.
+//! Checks a graph and explains what is wrong with it.
 //!
-//! `resolve` turns names into ids and finds what makes a graph unusable; `run` adds what can
-//! be said of the graph that remains: labels that can never be on, with proofs and root causes,
-//! and warnings. Everything is reported in one run.
+//! `resolve` turns names into ids and finds everything that makes a graph unusable. `run` then
+//! checks the graph that remains: labels that can never be on, with proofs and root causes, and
+//! warnings. One run reports everything.
 
 mod causes;
 mod cycles;
@@ -29,7 +29,7 @@ pub(super) fn run(builder: &GraphBuilder) -> (Report, Option<RelationGraph>) {
     (report, usable.then_some(graph))
 }
 
-/// What can be said of a graph whose names and strengths are in order.
+/// The findings for a graph whose names and strengths are valid.
 fn analyse(graph: &RelationGraph) -> (Vec<Finding>, Vec<RootCause>) {
     let hard = Logic::hard(graph);
     let dead = dead::dead_labels(graph, &hard);
@@ -41,7 +41,7 @@ fn analyse(graph: &RelationGraph) -> (Vec<Finding>, Vec<RootCause>) {
 }
 
 impl RelationGraph {
-    /// What can be said of a frozen graph: labels that can never be on, and warnings.
+    /// Checks a frozen graph for labels that can never be on, and for warnings.
     pub fn check(&self) -> Report {
         let (findings, causes) = analyse(self);
         let mut report = Report::new(self.len(), findings);

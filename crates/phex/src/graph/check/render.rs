@@ -1,15 +1,15 @@
-//! Reports as text and Markdown. JSON is their serialised form.
+//! Renders reports as text and Markdown. Their JSON form is the serialised report.
 
 use std::fmt::Write as _;
 
 use super::finding::{Finding, Report, RootCause, Severity};
 
-/// In text, findings of one kind after this many are counted and not shown.
+/// Text shows this many findings of each kind and counts the rest.
 const SHOWN: usize = 10;
 
 impl Report {
-    /// The report for a terminal: root causes first, then findings by kind. `all` shows every
-    /// finding, else a few of each kind and a count of the rest.
+    /// The report for a terminal: root causes first, then findings by kind. With `all` it shows
+    /// every finding, otherwise a few of each kind and a count of the rest.
     pub fn to_text(&self, all: bool) -> String {
         let mut out = String::new();
         if let Some(summary) = self.root_cause_summary() {
@@ -33,11 +33,7 @@ impl Report {
                 let _ = writeln!(out, "{severity}[{kind}]: {}", finding.message);
             }
             if findings.len() > shown {
-                let _ = writeln!(
-                    out,
-                    "  … and {} more of [{kind}] (--all shows them)",
-                    findings.len() - shown
-                );
+                let _ = writeln!(out, "  … and {} more of [{kind}]", findings.len() - shown);
             }
         }
         let _ = writeln!(out, "{}", self.summary());
@@ -97,14 +93,14 @@ impl Report {
         Some(format!("Remove {these} and {} of {} dead labels revive:", last.revived, last.dead))
     }
 
-    /// The first few causes: until nine in ten dead labels revive, at most ten.
+    /// The first few causes: until nine in ten dead labels revive, but at most ten.
     fn main_causes(&self) -> &[RootCause] {
         let enough = |cause: &RootCause| cause.revived * 10 >= cause.dead * 9;
         let count = self.root_causes.iter().position(enough).map_or(usize::MAX, |at| at + 1);
         &self.root_causes[..count.min(10).min(self.root_causes.len())]
     }
 
-    /// The errors, one a line, a few of each kind.
+    /// The errors, one per line, a few of each kind.
     pub(crate) fn errors_as_text(&self) -> String {
         let mut out = String::new();
         for (kind, findings) in self.by_kind().filter(|(kind, _)| kind.refuses()) {

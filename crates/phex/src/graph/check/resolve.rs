@@ -1,4 +1,4 @@
-//! From names to ids: everything that makes a graph unusable is found here.
+//! Turns names into ids, and finds everything that makes a graph unusable.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,14 +10,14 @@ use super::super::{
 use super::cycles;
 use super::finding::{Finding, FindingKind, Step};
 
-/// Deeper hierarchies are refused: walks from a label to its roots would take too long.
+/// Deeper hierarchies are refused, because walks from a label to its roots would take too long.
 const MAX_DEPTH: usize = 10_000;
-/// For how many unknown names the nearest known one is looked up, a pass over all names each.
+/// At most this many unknown names get a suggestion, because each suggestion scans all names.
 const MAX_SUGGESTIONS: usize = 100;
-/// Longer names get no suggestion, and are cut in messages.
+/// Longer names get no suggestion, and messages shorten them.
 const LONGEST_NAME: usize = 100;
 
-/// Resolves names, drops what cannot be kept, and says what was dropped and why.
+/// Resolves names, drops what cannot be kept, and reports what was dropped and why.
 pub(in super::super) fn resolve(builder: &GraphBuilder) -> (RelationGraph, Vec<Finding>) {
     let mut resolver =
         Resolver { builder, ids: Vec::new(), names: Vec::new(), findings: Vec::new() };
@@ -95,7 +95,9 @@ impl<'b> Resolver<'b> {
                 continue;
             }
             if name.trim().is_empty() || name.chars().any(char::is_control) {
-                let message = format!("{name:?} is not a name: a name has visible characters only");
+                let message = format!(
+                    "{name:?} is not a valid name: a name must have visible characters only"
+                );
                 self.findings
                     .push(Finding::new(FindingKind::BadName, message).labels([name]).place(place));
             }
@@ -116,7 +118,7 @@ impl<'b> Resolver<'b> {
         labels
     }
 
-    /// Checks the default strengths; those of relations are checked where they are read.
+    /// Checks the default strengths. The strengths of relations are checked where they are read.
     fn strengths_in_range(&mut self) {
         let defaults = &self.builder.defaults;
         let named = [
@@ -134,7 +136,7 @@ impl<'b> Resolver<'b> {
         }
     }
 
-    /// The strength to keep; `None` when it is out of range, which is reported.
+    /// The strength to keep, or `None` when it is out of range, which is reported.
     fn strength(
         &mut self,
         given: Option<Strength>,
@@ -191,7 +193,7 @@ impl<'b> Resolver<'b> {
                 cycle.labels.iter().map(|&label| self.name(LabelId(label))).collect();
             let circle = format!("{} is {}", names.join(" is "), names[0]);
             let message = format!(
-                "the hierarchy has a cycle: {circle}; remove or turn one of these relations"
+                "the hierarchy has a cycle: {circle}; remove or reverse one of these relations"
             );
             let finding = Finding::new(FindingKind::HierarchyCycle, message);
             self.findings.push(finding.labels(names).place(&edges[cycle.edge].place));
@@ -219,7 +221,7 @@ impl<'b> Resolver<'b> {
             let labels = self.members(&draft.labels, &what, place);
             if labels.len() < 2 {
                 if !edge {
-                    let message = format!("{what} has fewer than two labels, so it says nothing");
+                    let message = format!("{what} has fewer than two labels, so it has no effect");
                     let names = labels.iter().map(|&id| self.names[id.index()]);
                     let finding = Finding::new(FindingKind::NoEffect, message).labels(names);
                     self.findings.push(finding.place(place));
@@ -276,7 +278,7 @@ impl<'b> Resolver<'b> {
                 };
                 let name = self.names[id.index()];
                 let message = format!(
-                    "`{name}` is in two one-of groups, `{}` and `{}`; a label is in at most one",
+                    "`{name}` is in two one-of groups, `{}` and `{}`; a label can be in at most one",
                     groups[other].name, draft.name
                 );
                 let finding = Finding::new(FindingKind::TwoOneOfGroups, message);
@@ -284,7 +286,7 @@ impl<'b> Resolver<'b> {
                 false
             });
             if labels.is_empty() {
-                // Labels that another group took, or unknown ones, are said already.
+                // Labels that are unknown or already in another group have been reported.
                 if draft.labels.as_ref().is_none_or(Vec::is_empty) {
                     let message = format!("{what} has no labels, so no state satisfies it");
                     self.find(FindingKind::EmptyOneOf, message).place = place.clone();
@@ -300,7 +302,7 @@ impl<'b> Resolver<'b> {
         let first = self.builder.rules.first()?;
         for rule in &self.builder.rules[1..] {
             let message = format!(
-                "the exclusion rule `{}` is declared on top of `{}`; keep one of them",
+                "the exclusion rule `{}` is declared in addition to `{}`; keep one of them",
                 rule.rule, first.rule
             );
             self.find(FindingKind::TwoRules, message).place = rule.place.clone();
@@ -331,7 +333,7 @@ impl<'b> Resolver<'b> {
         }
     }
 
-    /// Known members in ascending order, each once.
+    /// The valid members in ascending order, each once.
     fn members(&mut self, symbols: &[SymbolId], what: &str, place: &Place) -> Vec<LabelId> {
         let mut labels: Vec<LabelId> =
             symbols.iter().filter_map(|&symbol| self.ids[symbol as usize]).collect();
@@ -348,7 +350,7 @@ impl<'b> Resolver<'b> {
         labels
     }
 
-    /// A relation that was declared before: the same again, or a contradiction.
+    /// A relation that was declared before: either a repetition or a contradiction.
     fn repeated(
         &mut self,
         what: &str,
@@ -370,7 +372,7 @@ impl<'b> Resolver<'b> {
     }
 }
 
-/// Cycle findings get the chain of their relations once the labels have their titles.
+/// Adds the chain of relations to cycle findings, once the labels have their titles.
 fn attach_cycle_steps(graph: &mut RelationGraph, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|f| f.kind == FindingKind::HierarchyCycle) {
         let ids: Vec<LabelId> = finding.labels.iter().filter_map(|name| graph.id(name)).collect();
@@ -388,9 +390,9 @@ fn attach_cycle_steps(graph: &mut RelationGraph, findings: &mut [Finding]) {
     }
 }
 
-/// The known name nearest to an unknown one, if any is near.
+/// The declared name that is nearest to an unknown one, if any is near.
 fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
-    // The distance takes time in the product of the lengths.
+    // Computing the distance takes time in proportion to the product of the lengths.
     if name.len() > LONGEST_NAME {
         return None;
     }
@@ -406,7 +408,7 @@ fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
         .map(|(_, other)| other)
 }
 
-/// A name that fits a message.
+/// The name, shortened to fit a message.
 fn shortened(name: &str) -> String {
     if name.len() <= LONGEST_NAME {
         return name.to_owned();

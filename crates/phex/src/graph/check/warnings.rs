@@ -1,4 +1,4 @@
-//! What is probably fine and worth a look.
+//! Warnings: things that are probably fine but worth a look.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::dead::Prover;
 use super::finding::{Finding, FindingKind, StepRelation};
 use super::resolve::quoted;
 
-/// Larger groups are not looked at pair by pair.
+/// Larger groups are not examined pair by pair.
 const MOST_MEMBERS: usize = 64;
 /// Separators of paths in names: `/product/weapon`, `food > fruit`, `a::b`.
 const SEPARATORS: [&str; 4] = ["/", ">", "::", "."];
@@ -36,22 +36,22 @@ fn strained(graph: &RelationGraph, hard: &Logic, all: &Logic) -> Vec<Finding> {
     let mut prover = Prover::new(graph, all);
     let strained = all.conflicted_labels();
     let claim = "cannot be on without violating a soft relation";
-    // Parents first, as the prover wants them.
+    // Parents come first, as the prover requires.
     let order = all.topology().order().iter();
     let order = order.filter(|id| strained.contains(id.index()) && !dead.contains(id.index()));
     order.map(|&id| prover.finding(id, FindingKind::StrainedLabel, claim)).collect()
 }
 
-/// Exclusions between labels of which one, by its name, is the other.
+/// Exclusions between labels whose names suggest that one is the other.
 fn names_say_is_a(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
     let prover = Prover::new(graph, logic);
     let mut findings = Vec::new();
     let mut warn = |general: LabelId, special: LabelId, how: &str| {
-        // The exclusion may follow from labels above.
+        // The exclusion may follow from relations of ancestors.
         let chain = prover.shortest_proof(&[general, special], None).unwrap_or_default();
         let words: Vec<&str> = chain.iter().map(|step| step.text.as_str()).collect();
         let message = format!(
-            "{}, but {how} says that {} is a {}; is the exclusion meant?",
+            "{}, but {how} suggests that {} is a {}; is the exclusion intended?",
             words.join(", "),
             graph.name(special),
             graph.name(general)
@@ -66,7 +66,7 @@ fn names_say_is_a(graph: &RelationGraph, logic: &Logic) -> Vec<Finding> {
     for label in graph.ids() {
         for prefix in path_prefixes(graph.name(label)) {
             let general = graph.id(prefix).filter(|&general| general != label);
-            // The exclusion may follow from labels above, or from a rule.
+            // The exclusion may follow from relations of ancestors or from a rule.
             if let Some(general) = general
                 && solver.conflict(&[general]).is_none()
                 && solver.conflict(&[label]).is_none()
@@ -105,7 +105,7 @@ fn words(name: &str) -> Vec<String> {
     parts.map(str::to_lowercase).collect()
 }
 
-/// Relations that the others imply by chains.
+/// Relations that follow from others by chains.
 fn implied(graph: &RelationGraph, hard: &Logic) -> Vec<Finding> {
     let topology = hard.topology();
     let mut findings = Vec::new();
@@ -154,7 +154,7 @@ fn implied(graph: &RelationGraph, hard: &Logic) -> Vec<Finding> {
     findings
 }
 
-/// Relations that cost nothing.
+/// Relations without cost.
 fn no_effect(graph: &RelationGraph) -> Vec<Finding> {
     let edges = graph
         .hierarchy()
@@ -168,7 +168,7 @@ fn no_effect(graph: &RelationGraph) -> Vec<Finding> {
     idle.map(|(labels, strength, place)| {
         let names: Vec<&str> = labels.iter().map(|&id| graph.name(id)).collect();
         let message = format!(
-            "the relation of {} has the strength {strength}: it says nothing",
+            "the relation of {} has the strength {strength}, so it has no effect",
             quoted(&names)
         );
         Finding::new(FindingKind::NoEffect, message).labels(names).place(place)

@@ -1,11 +1,14 @@
-//! How many legal states there are, exactly.
+//! Counts the legal states exactly.
 //!
-//! Decide a label, propagate, and the labels that remain undecided fall into components that share
-//! no relation: their counts multiply. A component is known by its labels alone (a label is
-//! undecided only while no relation with a decided one binds it), so counts are cached by
-//! component. Branching goes from the top of the hierarchy downwards and takes an exclusive set at
-//! a time (none on, or exactly one of its members). Polynomial on trees; on graphs of moderate
-//! width the cache keeps it feasible; the budget bounds the rest, for the problem is #P-hard.
+//! Once a label is decided and the consequences are propagated, the undecided labels fall into
+//! components that share no relation, and the counts of the components multiply. A component is
+//! identified by its labels alone, because a label is undecided only while no relation with a
+//! decided label binds it. So counts are cached by component. Branching goes from the top of the
+//! hierarchy downwards and takes one exclusive set at a time: none of its members is on, or exactly
+//! one is.
+//!
+//! The cost is polynomial on trees. On graphs of moderate width the cache keeps counting feasible.
+//! The budget bounds the rest, because the problem is #P-hard.
 
 use std::collections::HashMap;
 
@@ -15,11 +18,11 @@ use super::super::LabelId;
 use super::logic::Logic;
 use crate::Error;
 
-/// How many labels may be decided in all.
+/// How many decisions are allowed in all.
 const BUDGET: u64 = 60_000_000;
-/// How many labels the keys of the cache may hold together.
+/// How many labels the keys of the cache may hold in total.
 const CACHE: usize = 50_000_000;
-/// The recursion is as deep as the hierarchy.
+/// The stack size in bytes. The recursion is as deep as the hierarchy.
 const STACK: usize = 512 << 20;
 
 impl Logic {
@@ -33,8 +36,8 @@ impl Logic {
             let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, count);
             match thread.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(count)) => count,
-                // A thread that cannot start or that panicked leaves the budget error: the count
-                // is not known.
+                // If the thread cannot start, or panics, the result is the budget error, because
+                // the count is unknown.
                 _ => Err(over_budget()),
             }
         })
@@ -45,7 +48,7 @@ fn over_budget() -> Error {
     Error::Budget {
         question: "counting the legal states",
         budget: BUDGET,
-        help: "count a part of the graph, or add relations that tie its labels together",
+        help: "count part of the graph, or add relations that constrain its labels",
     }
 }
 
@@ -63,7 +66,7 @@ struct Counter<'l> {
     cache: HashMap<Box<[LabelId]>, BigUint>,
     cached: usize,
     steps: u64,
-    /// Marks of the components of the current split.
+    /// Marks the components of the current split.
     seen: Vec<u32>,
     seen_set: Vec<u32>,
     now: u32,
@@ -85,7 +88,7 @@ impl<'l> Counter<'l> {
     }
 
     fn count_all(mut self) -> Result<BigUint, Error> {
-        // A group of one label is not a set: decide it first.
+        // A one-of group with a single label is not an exclusive set, so it is decided first.
         for group in &self.logic.groups {
             if let &[only] = group.as_slice()
                 && !self.decide(only, CountState::On)
@@ -97,7 +100,7 @@ impl<'l> Counter<'l> {
         self.product(&all)
     }
 
-    /// The count of what is undecided among these labels.
+    /// The number of ways to complete the undecided ones among these labels.
     fn product(&mut self, labels: &[LabelId]) -> Result<BigUint, Error> {
         let mut product = BigUint::from(1u32);
         for component in self.components(labels) {
@@ -112,7 +115,7 @@ impl<'l> Counter<'l> {
 
     fn count(&mut self, component: Vec<LabelId>) -> Result<BigUint, Error> {
         if let [only] = component.as_slice() {
-            // Alone and undecided: free, unless it is the last of a one-of group.
+            // A single undecided label is free, unless it is the last one left of a one-of group.
             let last = self.logic.group_of[only.index()].is_some();
             return Ok(BigUint::from(if last { 1u32 } else { 2 }));
         }
@@ -152,7 +155,7 @@ impl<'l> Counter<'l> {
         count
     }
 
-    /// The undecided label that is least deep, the one with the most relations among those.
+    /// The undecided label that is least deep, and among those the one with the most relations.
     fn topmost(&self, component: &[LabelId]) -> LabelId {
         let topology = &self.logic.topology;
         let rank = |&id: &LabelId| {
@@ -172,7 +175,7 @@ impl<'l> Counter<'l> {
         sets.max_by_key(Vec::len).filter(|set| set.len() > 1).unwrap_or_else(|| vec![label])
     }
 
-    /// Decides a label and what follows from it. `false`: a contradiction.
+    /// Decides a label and propagates the consequences. Returns `false` on a contradiction.
     fn decide(&mut self, label: LabelId, state: CountState) -> bool {
         let logic = self.logic;
         let mut at = self.trail.len();
@@ -223,7 +226,8 @@ impl<'l> Counter<'l> {
         *slot == state
     }
 
-    /// After a member went off: the last member left of its group goes on.
+    /// Called after a member went off: if only one member of its group is left, that member goes
+    /// on.
     fn keep_group(&mut self, label: LabelId) -> bool {
         let Some(group) = self.logic.group_of[label.index()] else {
             return true;
@@ -237,7 +241,7 @@ impl<'l> Counter<'l> {
         }
     }
 
-    /// The undecided labels among these, by component, each ascending.
+    /// The undecided ones among these labels, split into components in ascending order.
     fn components(&mut self, labels: &[LabelId]) -> Vec<Vec<LabelId>> {
         let logic = self.logic;
         self.now += 1;

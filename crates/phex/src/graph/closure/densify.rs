@@ -1,8 +1,10 @@
-//! All relations that follow from the given ones by chains.
+//! Writes out all relations that follow from the given ones by chains.
 //!
-//! An ancestor subsumes its descendants; labels exclude each other when labels above them do.
-//! Computed a label at a time with bit sets: O(n) memory beside the answer, O(n²) time in all. What
-//! only a one-of group implies by exhaustion, or a dead label implies vacuously, is not added.
+//! An ancestor subsumes its descendants, and labels exclude each other when labels above them do.
+//! The work is done one label at a time with bit sets. It takes O(n) memory in addition to the
+//! result, and O(n²) time in all. Relations that follow only because a one-of group leaves no other
+//! choice, or vacuously because a label is dead, are not added. This is the only operation that
+//! makes a list of n² pairs.
 
 use fixedbitset::FixedBitSet;
 
@@ -11,7 +13,7 @@ use super::super::{Exclusion, Hierarchy, LabelId, Place, RelationGraph, Strength
 use super::logic::Logic;
 use crate::Error;
 
-/// More pairs than this are not written out.
+/// Graphs with more pairs than this are not written out.
 const MAX_PAIRS: u64 = 50_000_000;
 
 impl Logic {
@@ -67,8 +69,8 @@ impl Logic {
 }
 
 impl RelationGraph {
-    /// The graph with every hard relation that follows by chains, written out pair by pair, and the
-    /// same legal states. Soft relations are kept as they are.
+    /// The graph with every hard relation that follows by chains written out pair by pair. It has
+    /// the same legal states. Soft relations stay as they are.
     ///
     /// # Errors
     /// [`Error::TooManyPairs`] above 50 million relations.
@@ -90,7 +92,7 @@ impl RelationGraph {
                 help: "keep the graph sparse, or state its exclusions as a rule",
             })
         };
-        // Both lists are filled in one pass; a cell lets the two closures share the limit.
+        // One pass fills both lists. A cell lets the two closures share the limit.
         let limit = std::cell::RefCell::new(&mut within_limit);
         logic.each_implied(
             |parent, child| {

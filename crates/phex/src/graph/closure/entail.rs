@@ -1,4 +1,4 @@
-//! What relations imply, and whether two graphs have the same legal states.
+//! Decides what relations imply, and whether two graphs have the same legal states.
 //!
 //! A relation is implied when no legal state violates it. Two graphs over the same labels are
 //! equivalent when each implies every relation of the other.
@@ -8,7 +8,7 @@ use super::logic::Logic;
 use super::solve::{Solver, Verdict};
 use crate::Error;
 
-/// A question whose answer may exceed the budget.
+/// The answer to a question, or an error when the budget ran out.
 pub(super) fn decided(verdict: &Verdict) -> Result<bool, Error> {
     match verdict {
         Verdict::Possible(_) => Ok(true),
@@ -55,7 +55,7 @@ impl Logic {
             }
         }
         for set in &other.sets {
-            // A set that stands in both needs no look at its pairs.
+            // The pairs of a set that both graphs have need no check.
             let shared = set.labels.first().is_some_and(|&first| {
                 let mut mine = self.sets_of(first).iter();
                 mine.any(|&at| self.sets[at as usize].labels == set.labels)
@@ -83,7 +83,7 @@ impl Logic {
 impl RelationGraph {
     /// Whether two graphs have the same labels (in any order) and the same legal states.
     ///
-    /// Only hard relations count: soft relations change no legal state.
+    /// Only hard relations count, because soft relations do not change which states are legal.
     ///
     /// ```
     /// use phex::graph::GraphBuilder;

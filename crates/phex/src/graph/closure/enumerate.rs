@@ -1,9 +1,9 @@
-//! Legal states, one after another.
+//! Enumerates the legal states.
 //!
 //! Labels are decided parents first. A label may be on when all its parents are on and no label
-//! that shares an exclusive set with it is; it may always be off. Without one-of groups every
-//! branch ends in a state; with them a branch is entered only when the solver finds a state in it.
-//! Memory O(n), time O(n) a state without groups.
+//! that shares an exclusive set with it is on. It may always be off. Without one-of groups every
+//! branch ends in a legal state. With them a branch is entered only when the solver finds a legal
+//! state in it. Memory is O(n). Without groups, time is O(n) per state.
 
 use super::super::LabelId;
 use super::logic::Logic;
@@ -26,7 +26,7 @@ pub struct LegalStates<'l> {
     solver: Solver<'l>,
     on: Vec<bool>,
     owner: Vec<bool>,
-    /// For each decided label in order, whether "on" is still to be tried after "off".
+    /// For each decided label, in order, whether "on" has still to be tried after "off".
     pending: Vec<bool>,
     done: bool,
 }
@@ -71,7 +71,7 @@ impl LegalStates<'_> {
         let decided = &self.logic.topology.order()[..self.pending.len()];
         let (on, off): (Vec<LabelId>, Vec<LabelId>) =
             decided.iter().partition(|label| self.on[label.index()]);
-        // Undecided is taken as possible: the leaf of the branch is checked again.
+        // An undecided answer counts as possible, because the end of the branch is checked again.
         self.solver.ask(&on, &off) != Verdict::Impossible
     }
 
@@ -81,7 +81,7 @@ impl LegalStates<'_> {
             let label = self.label(self.pending.len());
             let may = self.may_be_on(label);
             self.pending.push(may);
-            // A label that must be off takes nothing away: what was possible still is.
+            // A label that must be off removes no possibility, so nothing has to be checked again.
             if !may || self.can_complete() {
                 continue;
             }

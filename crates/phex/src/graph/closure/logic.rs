@@ -1,4 +1,4 @@
-//! The relations of a graph, read as constraints.
+//! Reads the relations of a graph as logical constraints.
 
 use super::super::topology::Topology;
 use super::super::{LabelId, RelationGraph, Semantics, Strength};
@@ -24,15 +24,15 @@ pub struct ExclusiveSet {
     pub source: SetSource,
 }
 
-/// Implications upwards, exclusive sets and one-of groups.
+/// Upward implications, exclusive sets and one-of groups.
 #[derive(Debug, Clone)]
 pub struct Logic {
     pub(super) topology: Topology,
     pub(super) sets: Vec<ExclusiveSet>,
-    /// The sets that each label is in, ascending.
+    /// The indices of the sets that contain each label, ascending.
     pub(super) sets_of: Vec<Vec<u32>>,
     pub(super) groups: Vec<Vec<LabelId>>,
-    /// The group of a label, where it has one.
+    /// The one-of group of each label, if any.
     pub(super) group_of: Vec<Option<u32>>,
 }
 
@@ -64,8 +64,9 @@ impl Logic {
             }
         }
         if let Some(declared) = graph.rule().filter(|declared| takes(declared.strength)) {
-            // The rule speaks of the hierarchy as declared, soft edges too. Its minimal pairs stand
-            // for all pairs when the hierarchy is hard, and by definition in sparse semantics.
+            // The rule refers to the hierarchy as declared, including soft edges. Its minimal pairs
+            // represent all its pairs when the hierarchy is hard, and by definition under sparse
+            // semantics.
             let all_hard = graph.hierarchy().iter().all(|edge| takes(edge.strength));
             let minimal = all_hard || graph.semantics() == Semantics::Sparse;
             let expand = if minimal { rules::minimal_sets } else { rules::all_pairs };
@@ -128,9 +129,10 @@ impl Logic {
         &self.groups
     }
 
-    /// How many leaves are free: neither they nor labels above them are in an exclusive set or a one-of
-    /// group. With all that is above them on, each is on or off at will: if there is a legal state at
-    /// all, there are 2 to this power at least. O(labels and relations).
+    /// The number of free leaves: neither they nor labels above them are in an exclusive set or a
+    /// one-of group. With everything above them on, each can be on or off independently. So if
+    /// there is a legal state at all, there are at least 2 to this power. Costs O(labels +
+    /// relations).
     pub(crate) fn free_leaves(&self) -> usize {
         let mut tied = vec![false; self.len()];
         let mut free = 0;
@@ -147,7 +149,7 @@ impl Logic {
         (0..self.len()).map(LabelId::from)
     }
 
-    /// A set that both labels are in.
+    /// A set that contains both labels.
     pub(in crate::graph) fn shared_set(&self, a: LabelId, b: LabelId) -> Option<u32> {
         if a == b {
             return None;

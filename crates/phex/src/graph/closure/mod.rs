@@ -1,9 +1,13 @@
 //! Questions about the set of legal states: what relations imply, the fewest or all relations with
 //! the same legal states, equivalence, counting and enumeration.
 //!
-//! [`Logic`] reads the relations of a graph as constraints; everything here works on it. Rules
-//! stay implicit: a rule becomes its minimal exclusive sets (whole families where it can), never
-//! all n² pairs.
+//! [`Logic`] reads the relations of a graph as constraints, and everything in this module works on
+//! it. Rules stay implicit: a rule becomes its minimal exclusive sets (whole families where
+//! possible), never all n² pairs.
+//!
+//! Most questions reduce to one, which `solve` answers: is there a legal state with some labels on
+//! and others off? Dead labels, forced labels, implied relations, equivalence and the last step of
+//! `sparsify` are all of this form.
 
 mod count;
 mod densify;

@@ -1,22 +1,27 @@
-//! Exclusion rules as few exclusive sets.
+//! Turns exclusion rules into few exclusive sets.
 //!
-//! A pair that a rule makes exclusive is *minimal* when no pair above it is exclusive: the
-//! others follow from the minimal ones through the hierarchy. Let `overlap(i, j)` say that `i` and
-//! `j` have a common descendant (a label is its own).
+//! A rule stays a declaration in the graph, and this module computes the minimal sets that it
+//! stands for. A pair that a rule makes exclusive is *minimal* when no pair above it is exclusive;
+//! all other exclusive pairs follow from the minimal ones through the hierarchy. Let
+//! `overlap(i, j)` hold when `i` and `j` have a common descendant (a label is its own descendant).
 //!
 //! * `no-common-descendant`: `{i, j}` is minimal iff they do not overlap, every parent of `i`
-//!   overlaps `j`, and every parent of `j` overlaps `i` (overlap is monotone upwards, so the
-//!   immediate parents suffice). Such a pair has a common parent, or is a pair of roots, or one of
-//!   them has a parent that overlaps the other without being comparable to it: follow the parents
-//!   that *are* comparable and they descend forever unless they meet. So the candidates are
-//!   families, roots, and the children of incomparable overlapping pairs.
-//! * `not-subsumed`: the same with "is comparable" for "overlaps", which leaves families and roots;
-//!   both labels then have the same ancestors, which must form a chain (else a pair of them stands
-//!   above).
-//! * `siblings`: the pairs of a family that do not overlap.
+//!   overlaps `j`, and every parent of `j` overlaps `i`. (Overlap is monotone upwards, so the
+//!   immediate parents suffice.) Such a pair has a common parent, or is a pair of roots, or one of
+//!   the two has a parent that overlaps the other without being comparable to it. Otherwise the
+//!   parents that *are* comparable could be followed, and they would descend forever without
+//!   meeting. So the candidates are families, roots, and the children of incomparable overlapping
+//!   pairs.
+//! * `not-subsumed`: the same with "is comparable" in place of "overlaps", which leaves families
+//!   and roots. But this rule is not monotone: a pair may have an exclusive pair diagonally above
+//!   it although no pair one step above it is exclusive, so testing the immediate parents is not
+//!   enough. Both labels of a candidate have the same ancestors, and these must form a chain.
+//!   Otherwise two of them are incomparable, and they are an exclusive pair above the candidate.
+//! * `siblings`: the pairs of a family that do not overlap. Siblings with a common descendant are
+//!   left out, so that the rule makes no label impossible on a DAG.
 //!
-//! Children with one parent form a whole exclusive set each; only labels of several parents, and
-//! siblings that overlap, are looked at pair by pair. On a tree this is O(n).
+//! All children with a single parent form one exclusive set per family. Only labels with several
+//! parents, and siblings that overlap, are examined pair by pair. On a tree this costs O(n).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -34,13 +39,13 @@ fn ordered(a: LabelId, b: LabelId) -> Pair {
 /// Which incomparable labels have a common descendant.
 pub(super) struct Overlaps<'t> {
     topology: &'t Topology,
-    /// The incomparable labels that overlap each label, ascending.
+    /// For each label, the incomparable labels that overlap it, ascending.
     partners: HashMap<LabelId, Vec<LabelId>>,
 }
 
 impl<'t> Overlaps<'t> {
-    /// Collects the incomparable ancestors of every label of several parents: O(Σ a²/64 · a) for
-    /// `a` ancestors of such labels, nothing on a forest.
+    /// Collects the incomparable ancestors of every label with several parents. Costs O(Σ a²/64 ·
+    /// a) for `a` ancestors of such labels, and nothing on a forest.
     pub(super) fn new(topology: &'t Topology) -> Overlaps<'t> {
         let mut incomparable: HashSet<Pair> = HashSet::new();
         let mut walk = Walk::new(topology.len());
@@ -55,7 +60,7 @@ impl<'t> Overlaps<'t> {
             above.sort_by_key(|&id| topology.depth(id));
             local.clear();
             local.extend(above.iter().enumerate().map(|(at, &id)| (id, at)));
-            // Ancestors within `above`, as bits; parents come first because they are less deep.
+            // Ancestors within `above`, as bits. Parents come first because they are less deep.
             let mut ancestors: Vec<FixedBitSet> = Vec::with_capacity(above.len());
             for (at, &id) in above.iter().enumerate() {
                 let mut bits = FixedBitSet::with_capacity(above.len());
@@ -90,7 +95,7 @@ impl<'t> Overlaps<'t> {
     }
 }
 
-/// Whether a rule makes the two labels exclusive.
+/// Decides whether a rule makes two labels exclusive.
 pub(super) struct RuleTest<'t> {
     rule: ExclusionRule,
     topology: &'t Topology,
@@ -102,8 +107,8 @@ impl<'t> RuleTest<'t> {
         RuleTest { rule, topology, overlaps: Overlaps::new(topology) }
     }
 
-    /// Whether the labels are free to be on together as far as this rule's relation goes:
-    /// comparable for `not-subsumed`, overlapping for the others.
+    /// Whether this rule's relation lets both labels be on together: comparable for `not-subsumed`,
+    /// overlapping for the other rules.
     fn compatible(&self, a: LabelId, b: LabelId) -> bool {
         match self.rule {
             ExclusionRule::NotSubsumed => self.topology.comparable(a, b),
@@ -122,7 +127,7 @@ impl<'t> RuleTest<'t> {
             && !self.compatible(a, b)
     }
 
-    /// Whether the pair is exclusive and no other pair above it is. (Siblings: every pair counts.)
+    /// Whether the pair is exclusive and no pair above it is. (For `siblings`, every pair counts.)
     fn minimal(&self, a: LabelId, b: LabelId) -> bool {
         let covers = |child: LabelId, other: LabelId| {
             let mut parents = self.topology.parents(child).iter();
@@ -133,14 +138,14 @@ impl<'t> RuleTest<'t> {
             ExclusionRule::NoCommonDescendant => {
                 self.exclusive(a, b) && covers(a, b) && covers(b, a)
             }
-            // Then both have the same ancestors, which may exclude each other.
+            // Both labels have the same ancestors here, and two of these may exclude each other.
             ExclusionRule::NotSubsumed => {
                 self.exclusive(a, b) && covers(a, b) && covers(b, a) && self.chain_above(a)
             }
         }
     }
 
-    /// Whether the ancestors of a label are comparable with each other.
+    /// Whether the ancestors of a label are all comparable with each other.
     fn chain_above(&self, label: LabelId) -> bool {
         if self.topology.is_tree_above(label) {
             return true;
@@ -153,7 +158,7 @@ impl<'t> RuleTest<'t> {
     }
 }
 
-/// The minimal exclusive sets of a rule: whole families and single pairs, no pair twice.
+/// The minimal exclusive sets of a rule: whole families and single pairs. No pair occurs twice.
 pub(super) fn minimal_sets(rule: ExclusionRule, topology: &Topology) -> Vec<Vec<LabelId>> {
     let test = RuleTest::new(rule, topology);
     let mut sets = Vec::new();
@@ -172,7 +177,7 @@ pub(super) fn minimal_sets(rule: ExclusionRule, topology: &Topology) -> Vec<Vec<
     if rule == ExclusionRule::NoCommonDescendant {
         for (&parent, others) in &test.overlaps.partners {
             for &child in topology.children(parent) {
-                // Siblings were seen with their family.
+                // Siblings were handled with their family.
                 let minimal = others
                     .iter()
                     .filter(|&&other| !test.siblings(child, other) && test.minimal(child, other));
@@ -185,12 +190,12 @@ pub(super) fn minimal_sets(rule: ExclusionRule, topology: &Topology) -> Vec<Vec<
     sets
 }
 
-/// The minimal pairs among labels of one family: one set as large as it gets, and the rest pair by
+/// The minimal pairs within one family: one set that is as large as possible, and the rest pair by
 /// pair.
 ///
-/// Labels that are in no other family and overlap none of this one are in the set without a look.
-/// The others join while they are minimal with all of it; a pair of labels of several parents may
-/// be in a set of another family already.
+/// Labels that are in no other family and overlap no sibling join the set without a check. The
+/// others join when they form minimal pairs with all of it. A pair of labels with several parents
+/// may already be in a set of another family.
 fn family(
     test: &RuleTest<'_>,
     members: &[LabelId],
@@ -207,7 +212,7 @@ fn family(
         |member| test.overlaps.partners(member).iter().any(|other| inside.contains(other));
     let (mut set, rest): (Vec<LabelId>, Vec<LabelId>) =
         members.iter().partition(|&&member| plain(member) && !overlaps(member));
-    // The plain members have the same parents: what holds for two holds for all.
+    // The plain members have the same parents, so what holds for two of them holds for all.
     if set.len() > 1 && !test.minimal(set[0], set[1]) {
         return;
     }
@@ -222,7 +227,7 @@ fn family(
         } else {
             pairs.extend(fresh.into_iter().map(|b| ordered(a, b)));
         }
-        // Members that did not join are still to be paired with each other.
+        // Members that did not join have still to be paired with each other.
         let outside = rest[..at].iter().filter(|b| !set.contains(b));
         let paired = outside.filter(|&&b| test.minimal(a, b)).map(|&b| ordered(a, b));
         pairs.extend(paired.filter(|pair| !shared.contains(pair)).collect::<Vec<_>>());
@@ -238,20 +243,20 @@ fn family(
 }
 
 impl RelationGraph {
-    /// The minimal exclusive sets of the exclusion rule: whole families and single pairs, no pair
-    /// twice. Empty without a rule.
+    /// The minimal exclusive sets of the exclusion rule: whole families and single pairs. No pair
+    /// occurs twice. Empty without a rule.
     pub fn rule_sets(&self) -> Vec<Vec<LabelId>> {
         self.rule().map_or(Vec::new(), |declared| minimal_sets(declared.rule, self.topology()))
     }
 
-    /// Every pair that the exclusion rule names, smaller label first: up to n²/2 of them.
+    /// Every pair that the exclusion rule makes exclusive, smaller label first: up to n²/2 pairs.
     pub(crate) fn rule_pairs(&self) -> Vec<(LabelId, LabelId)> {
         let pairs = self.rule().map(|declared| all_pairs(declared.rule, self.topology()));
         pairs.unwrap_or_default().into_iter().map(|pair| (pair[0], pair[1])).collect()
     }
 }
 
-/// Every pair that a rule makes exclusive: n² of them.
+/// Every pair that a rule makes exclusive: up to n²/2 pairs.
 pub(super) fn all_pairs(rule: ExclusionRule, topology: &Topology) -> Vec<Vec<LabelId>> {
     let test = RuleTest::new(rule, topology);
     let mut pairs = Vec::new();

@@ -1,9 +1,11 @@
-//! Is there a legal state with some labels on and others off?
+//! Decides whether there is a legal state with some labels on and others off.
 //!
-//! Turning a label on turns on all its ancestors; that is all there is to propagate, because the
-//! labels left over can always be off. What remains is a choice of one member for each one-of
-//! group such that no two labels share an exclusive set: backtracking over groups, which is
-//! immediate for none or one and bounded by a budget for many (the general problem is NP-hard).
+//! Turning a label on turns on all its ancestors. Nothing else has to be propagated, because the
+//! remaining labels can always be off. What is left is to choose one member of each one-of group
+//! such that no two labels share an exclusive set. Without groups the whole question is a walk
+//! upwards. With one group the choice is immediate. With many groups it is a backtracking search,
+//! which a budget bounds because the general problem is NP-hard; when the budget runs out, the
+//! answer is "undecided".
 
 use std::collections::HashSet;
 
@@ -17,7 +19,7 @@ pub(in crate::graph) struct Conflict {
     pub(in crate::graph) b: LabelId,
 }
 
-/// The answer to a question of satisfiability.
+/// The answer to a question about legal states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::graph) enum Verdict {
     /// A legal state exists: the labels that are on in one of them.
@@ -28,11 +30,12 @@ pub(in crate::graph) enum Verdict {
     Undecided,
 }
 
-/// How many labels may be turned on for one question, and for all questions of a solver.
+/// How many labels may be turned on to answer one question.
 const BUDGET: u64 = 2_000_000;
+/// How many labels may be turned on in all questions of a solver that ran out of budget.
 const BUDGET_OF_ALL: u64 = 20_000_000;
 
-/// Answers questions of satisfiability, keeping its memory between them.
+/// Answers questions about legal states, and reuses its memory between them.
 pub(in crate::graph) struct Solver<'l> {
     logic: &'l Logic,
     on: Vec<bool>,
@@ -41,15 +44,16 @@ pub(in crate::graph) struct Solver<'l> {
     owner: Vec<Option<LabelId>>,
     group_on: Vec<bool>,
     trail: Vec<LabelId>,
-    /// The member that satisfied each group last: usually it does so again.
+    /// The member that satisfied each group most recently: it often does so again.
     saved: Vec<LabelId>,
     /// Groups that questions may leave unsatisfied.
     ignored: Vec<bool>,
-    /// Hierarchy edges `(parent, child)` and sets that questions pass over.
+    /// Hierarchy edges `(parent, child)` and sets that questions ignore.
     without_edges: HashSet<(LabelId, LabelId)>,
     without_sets: Vec<bool>,
     steps: u64,
-    /// Steps of the questions that ran out of their budget: many of them are one hard problem.
+    /// The steps spent on questions that ran out of budget. If there are many, the problem is hard
+    /// as a whole.
     lost: u64,
 }
 
@@ -72,12 +76,12 @@ impl<'l> Solver<'l> {
         }
     }
 
-    /// Leaves a group out of the questions that follow, or takes it in again.
+    /// Ignores a group in the questions that follow, or considers it again.
     pub(in crate::graph) fn ignore_group(&mut self, group: usize, ignored: bool) {
         self.ignored[group] = ignored;
     }
 
-    /// Passes a hierarchy edge over in the questions that follow, or takes it in again.
+    /// Ignores a hierarchy edge in the questions that follow, or considers it again.
     pub(in crate::graph) fn without_edge(&mut self, parent: LabelId, child: LabelId, out: bool) {
         if out {
             self.without_edges.insert((parent, child));
@@ -86,12 +90,13 @@ impl<'l> Solver<'l> {
         }
     }
 
-    /// Passes an exclusive set over in the questions that follow, or takes it in again.
+    /// Ignores an exclusive set in the questions that follow, or considers it again.
     pub(in crate::graph) fn without_set(&mut self, set: usize, out: bool) {
         self.without_sets[set] = out;
     }
 
-    /// Whether a legal state has `on` on and `off` off.
+    /// Whether there is a legal state in which all labels of `on` are on and all labels of `off`
+    /// are off.
     pub(in crate::graph) fn ask(&mut self, on: &[LabelId], off: &[LabelId]) -> Verdict {
         if self.lost > BUDGET_OF_ALL {
             return Verdict::Undecided;
@@ -116,14 +121,14 @@ impl<'l> Solver<'l> {
         verdict
     }
 
-    /// Whether labels exclude each other among these and their ancestors, groups aside.
+    /// A conflict between these labels and their ancestors, regardless of one-of groups.
     pub(in crate::graph) fn conflict(&mut self, on: &[LabelId]) -> Option<Conflict> {
         let conflict = on.iter().find_map(|&label| self.turn_on(label).err().flatten());
         self.undo(0);
         conflict
     }
 
-    /// Turns a label and its ancestors on. On failure the caller undoes.
+    /// Turns a label and its ancestors on. On failure the caller has to undo it.
     fn turn_on(&mut self, label: LabelId) -> Result<(), Option<Conflict>> {
         let logic = self.logic;
         let mut at = self.trail.len();
@@ -166,7 +171,7 @@ impl<'l> Solver<'l> {
         Ok(())
     }
 
-    /// Takes labels off the trail that were pushed but own nothing yet.
+    /// Removes labels from the trail that were pushed but do not own a set yet.
     fn trail_from(&mut self, at: usize) {
         for label in self.trail.drain(at..) {
             self.on[label.index()] = false;
@@ -188,7 +193,7 @@ impl<'l> Solver<'l> {
         }
     }
 
-    /// Satisfies the groups that have no member on. `None`: the budget ran out.
+    /// Satisfies the groups that have no member on. `None` when the budget ran out.
     fn choose(&mut self, near: &[LabelId]) -> Option<bool> {
         let open = (0..self.group_on.len()).filter(|&g| !self.group_on[g] && !self.ignored[g]);
         let Some(group) = open.min_by_key(|&group| self.logic.groups[group].len()) else {
@@ -218,7 +223,8 @@ impl<'l> Solver<'l> {
         Some(false)
     }
 
-    /// A member of the group among the first descendants of a label: it is likely to fit.
+    /// A member of the group among the first descendants of a label, because it is likely to be
+    /// compatible.
     fn member_below(&self, label: LabelId, group: usize) -> Option<LabelId> {
         let topology = self.logic.topology();
         let mut at = label;

@@ -1,16 +1,17 @@
-//! The fewest relations with the same legal states.
+//! Finds the fewest relations with the same legal states.
 //!
 //! Without dead labels and one-of groups the answer is unique:
-//! * hierarchy: the transitive reduction (an edge goes when another parent of the child is below
-//!   this parent);
-//! * exclusions: a pair goes when a pair above it excludes as well, where above means that each
-//!   label is an ancestor of, or equal to, one of the pair.
+//! * Hierarchy: the transitive reduction. An edge is dropped when another parent of the child is
+//!   below this parent.
+//! * Exclusions: a pair is dropped when a pair above it is exclusive as well. Above means that each
+//!   of its labels is an ancestor of, or equal to, a label of the pair.
 //!
-//! Whole sets are handled as sets: a set is split into pairs only where some of its pairs go. Cost
-//! O(n · depth) on a tree.
+//! Whole sets are handled as sets: a set is split into pairs only where some of its pairs are
+//! dropped. The cost is O(n · depth) on a tree.
 //!
-//! Dead labels and one-of groups imply more. There every relation that remains is tried in turn
-//! and dropped when the others imply it, so that no single one can be dropped at the end.
+//! Dead labels and one-of groups imply more. On such graphs every remaining relation is tried in
+//! turn and dropped when the others imply it. In the end no single relation can be dropped, but the
+//! result is not unique.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,7 +27,7 @@ use super::rules;
 use super::solve::Solver;
 use crate::Error;
 
-/// Pairs that may be tried one by one where dead labels or one-of groups are.
+/// With dead labels or one-of groups, at most this many pairs are tried one by one.
 const MAX_PAIRS: u64 = 5_000_000;
 
 /// Relations of which none can be dropped without changing the legal states.
@@ -34,8 +35,8 @@ const MAX_PAIRS: u64 = 5_000_000;
 pub struct MinimalRelations {
     /// Edges `(parent, child)`, ascending.
     pub hierarchy: Vec<(LabelId, LabelId)>,
-    /// Exclusive sets of two or more labels; no pair is in two of them. One-of groups are not
-    /// among them, nor pairs inside one.
+    /// Exclusive sets of two or more labels. No pair is in two of them. One-of groups, and pairs
+    /// inside one, are not included.
     pub exclusive: Vec<Vec<LabelId>>,
 }
 
@@ -51,8 +52,8 @@ impl Logic {
     /// The fewest relations with the same legal states.
     ///
     /// # Errors
-    /// [`Error::Budget`] when many one-of groups interlock; [`Error::TooManyPairs`] when dead labels
-    /// or one-of groups would need more pairs to be tried than is sensible.
+    /// [`Error::Budget`] when many one-of groups interlock. [`Error::TooManyPairs`] when there are
+    /// dead labels or one-of groups and too many pairs would have to be tried.
     pub fn minimal_relations(&self) -> Result<MinimalRelations, Error> {
         let topology = &self.topology;
         let kept = self.edges().filter(|&(parent, child)| {
@@ -77,10 +78,11 @@ impl Logic {
         Ok(minimal)
     }
 
-    /// Labels with ancestors that exclude each other: these are dead whatever the one-of groups say.
+    /// Labels with ancestors that exclude each other. They are dead regardless of the one-of
+    /// groups.
     ///
-    /// A label with one parent and no exclusion of its own is as its parent; the others cost a walk
-    /// of their ancestors.
+    /// A label with one parent and no exclusion of its own shares the fate of its parent. Every
+    /// other label costs a walk over its ancestors.
     pub(in crate::graph) fn conflicted_labels(&self) -> FixedBitSet {
         let mut solver = Solver::new(self);
         let mut conflicted = FixedBitSet::with_capacity(self.len());
@@ -95,7 +97,7 @@ impl Logic {
         conflicted
     }
 
-    /// Whether a pair of set `at` that stands in set `other` too is left to `other`.
+    /// Whether a pair that is in set `at` and in set `other` is left to `other`.
     fn yields_to(&self, at: usize, other: usize) -> bool {
         let rank = |set: usize| {
             let one_of = matches!(self.sets[set].source, SetSource::OneOf(_));
@@ -104,10 +106,10 @@ impl Logic {
         rank(other) < rank(at)
     }
 
-    /// The pairs of a set that follow from pairs above them, or stand in another set.
+    /// The pairs of a set that follow from pairs above them, or that are in another set.
     fn redundant_pairs(&self, at: usize, walk: &mut Walk) -> HashSet<(LabelId, LabelId)> {
         let topology = &self.topology;
-        // For each other set: its labels above members, and which members.
+        // For each other set, its labels that are above members, and which members those are.
         let mut above: HashMap<u32, BTreeMap<LabelId, Vec<LabelId>>> = HashMap::new();
         for &member in &self.sets[at].labels {
             for &label in walk.reach([member], |id| topology.parents(id)) {
@@ -118,7 +120,8 @@ impl Logic {
                 }
             }
         }
-        // Members exclude their own set's labels above other members (those members are dead).
+        // A member excludes labels of its own set that are above other members. (Those members are
+        // dead.)
         if let Some(own) = above.get_mut(&(at as u32)) {
             for &member in &self.sets[at].labels {
                 own.entry(member).or_default().push(member);
@@ -143,7 +146,7 @@ impl Logic {
         gone
     }
 
-    /// Drops relations one by one while the rest implies them.
+    /// Drops relations one by one as long as the rest implies them.
     fn try_each(
         &self,
         minimal: MinimalRelations,
@@ -162,7 +165,7 @@ impl Logic {
                 operation: "sparsifying a graph with dead labels or one-of groups",
                 pairs: bound,
                 limit: MAX_PAIRS,
-                help: "remove the dead labels first (see `phex graph check`)",
+                help: "remove the dead labels first; `check` lists them",
             });
         }
         let topology = Topology::new(self.len(), minimal.hierarchy.iter().copied());
@@ -205,7 +208,7 @@ impl Logic {
     }
 }
 
-/// Splits a set around the pairs that go: a set of the labels that lose none, and pairs.
+/// Splits a set around the pairs that are dropped: one set of the labels that lose none, and pairs.
 fn split(labels: &[LabelId], gone: &HashSet<(LabelId, LabelId)>, into: &mut Vec<Vec<LabelId>>) {
     let touched: HashSet<LabelId> = if gone.is_empty() {
         HashSet::new()
@@ -232,11 +235,11 @@ fn split(labels: &[LabelId], gone: &HashSet<(LabelId, LabelId)>, into: &mut Vec<
 }
 
 impl RelationGraph {
-    /// The graph with the fewest hard relations and the same legal states; soft relations are kept
-    /// as they are, unless no legal state violates them.
+    /// The graph with the fewest hard relations and the same legal states. Soft relations stay as
+    /// they are, unless no legal state violates them.
     ///
-    /// Rules become explicit exclusion groups. The distribution is unchanged: only hard relations
-    /// that others imply, and soft ones that are never violated, go.
+    /// Rules become explicit exclusion groups. The distribution is unchanged, because only hard
+    /// relations that others imply, and soft relations that are never violated, are dropped.
     ///
     /// # Errors
     /// As [`Logic::minimal_relations`].
@@ -273,10 +276,10 @@ impl RelationGraph {
         Ok(self.with_relations(hierarchy, exclusions, rule))
     }
 
-    /// Adds the minimal sets of a soft rule to the exclusions; returns the rule that stays.
+    /// Adds the minimal sets of a soft rule to the exclusions, and returns the rule if it stays.
     ///
-    /// A soft rule charges for its minimal pairs, which depend on the edges as declared: written
-    /// out, the model stays the same when edges come or go.
+    /// A soft rule charges for its minimal pairs, which depend on the edges as declared. Once the
+    /// pairs are written out, the model stays the same when edges are added or dropped.
     pub(super) fn write_out_soft_rule(
         &self,
         exclusions: &mut Vec<Exclusion>,
@@ -289,7 +292,7 @@ impl RelationGraph {
         let mut at: HashMap<Vec<LabelId>, usize> =
             exclusions.iter().enumerate().map(|(at, e)| (e.labels.clone(), at)).collect();
         for labels in rules::minimal_sets(rule, &self.topology) {
-            // The same labels twice pay twice.
+            // Sets that occur twice pay twice.
             if let Some(&twin) = at.get(&labels) {
                 let cost = exclusions[twin].strength.cost() + strength.cost();
                 exclusions[twin].strength = Strength::W(cost);

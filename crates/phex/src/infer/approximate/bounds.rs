@@ -1,13 +1,14 @@
-//! An interval around log Z for rows that are answered approximately.
+//! Computes an interval around log Z for rows that are answered approximately.
 //!
-//! Below by mean field, above by tree-reweighted messages: both hold whether they converged or not.
+//! Mean field gives the lower end and tree-reweighted messages the upper end. Both are valid
+//! whether or not the messages converged. The cost is that of both engines.
 
 use crate::infer::approximate::mean_field::MeanField;
 use crate::infer::approximate::tree_reweighted::trw::Trw;
 use crate::infer::{Answers, Block, Diagnosis, Method, NO_BOUND, Number, Options};
 use crate::model::Model;
 
-/// The engines of both ends; `None` where the engine that answers is itself the one.
+/// The engines for both ends. `None` where the answering engine itself gives that end.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     lower: Option<MeanField>,
@@ -15,7 +16,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// `None` when one of the engines does not take the model within the budget.
+    /// Returns `None` when one of the engines cannot handle the model within the budget.
     pub(crate) fn compile(model: &Model, options: &Options, method: Method) -> Option<Bounds> {
         let fits = |operations: f64, bytes: u64| {
             operations <= options.budget.operations && bytes as f64 <= options.budget.bytes
@@ -44,13 +45,13 @@ impl Bounds {
         let ends = lower.into_iter().zip(upper);
         for (diagnosis, (lower, upper)) in answers.diagnosis.iter_mut().zip(ends) {
             let lower = if lower == NO_BOUND { f64::NEG_INFINITY } else { lower };
-            // Where both are exact, rounding may turn them round.
+            // Where both ends are exact, rounding may swap them.
             diagnosis.bounds = Some((lower, upper.max(lower)));
         }
     }
 }
 
-/// The log-partitions by an engine, and nothing else of its answer.
+/// The log-partitions from one engine, without the rest of its answer.
 fn one_end<T: Number>(
     block: &Block<'_, T>,
     run: impl Fn(&Block<'_, T>, &mut Answers<'_, T>),

@@ -1,4 +1,5 @@
-//! Engines for models that no exact engine can handle, and bounds on their log-partitions.
+//! Engines for models that no exact engine can handle, and bounds on their log-partitions. Most of
+//! them work on one factor graph, which `network` builds.
 
 pub(crate) mod bounds;
 pub(crate) mod forest_bp;

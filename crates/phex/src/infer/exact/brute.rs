@@ -1,17 +1,17 @@
-//! `brute`: all 2ⁿ states, for up to 20 labels. The oracle of the other engines.
+//! `brute` sums over all 2ⁿ states of up to 20 labels. It is the oracle for the other engines.
 //!
-//! Costs of the states are computed once; a row costs O(2ⁿ · n).
+//! The costs of the states are computed once. A row costs O(2ⁿ · n).
 
 use crate::Error;
 use crate::infer::{Answers, Block, Evidence, LabelSet, Unfit};
 use crate::infer::{Kernel, forward_to_own};
 use crate::model::Model;
-use crate::numeric::Scalar;
+use crate::numeric::{Scalar, log_max};
 
-/// More labels than this are refused.
+/// Models with more labels are refused.
 pub(crate) const MAX_LABELS: usize = 20;
 
-/// The legal states and their log-weights for scores of zero.
+/// The legal states and their log-weights under scores of zero.
 #[derive(Debug)]
 pub(crate) struct Brute {
     states: Vec<(u32, f64)>,
@@ -25,7 +25,9 @@ impl Brute {
     pub(crate) fn compile(model: &Model) -> Result<Brute, Unfit> {
         let n = model.len();
         if n > MAX_LABELS {
-            return Err(Unfit::Shape(format!("{n} labels are more than {MAX_LABELS}")));
+            return Err(Unfit::Shape(format!(
+                "it can handle at most {MAX_LABELS} labels; this graph has {n}"
+            )));
         }
         let zeros = vec![0.0; n];
         let mut states = Vec::new();
@@ -54,7 +56,7 @@ impl Brute {
         (self.states.len() * 16 + self.violations.len() * 8) as u64
     }
 
-    /// Log-weights of the states that agree with the evidence, with their positions.
+    /// The log-weights of the states that agree with the evidence, with their positions.
     fn weights<T: Scalar>(&self, block: &Block<'_, T>, row: usize) -> Vec<(usize, f64)> {
         let (mut on, mut off) = (0u32, 0u32);
         for label in 0..self.labels {
@@ -79,7 +81,7 @@ impl Brute {
         for row in 0..block.rows() {
             answers.error[row] = 0.0;
             let weights = self.weights(block, row);
-            let most = weights.iter().map(|w| w.1).fold(f64::NEG_INFINITY, f64::max);
+            let most = log_max(weights.iter().map(|w| w.1));
             let total: f64 = weights.iter().map(|w| (w.1 - most).exp()).sum();
             answers.log_partition[row] =
                 if weights.is_empty() { f64::NEG_INFINITY } else { most + total.ln() };
@@ -106,7 +108,7 @@ impl Brute {
         }
     }
 
-    /// The `k` best states of one row, best first, ties by state.
+    /// The `k` best states of one row, best first. Ties are broken by state.
     pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
         let mut weights = self.weights(block, row);
         weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -118,7 +120,7 @@ impl Brute {
         weights.into_iter().map(set).collect()
     }
 
-    /// States drawn from the distribution of one row; `uniform` is in `[0, 1)`.
+    /// Draws states from the distribution of one row. `uniform` returns numbers in `[0, 1)`.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,

@@ -1,8 +1,9 @@
-//! The k best label sets: from a solver for the best one under evidence, or of independent labels.
+//! Finds the k best label sets, either with a solver for the best set under evidence, or for
+//! independent labels.
 //!
-//! After the best set of a part of the space is known, the rest of that part is split by the first
-//! label at which another set differs (Lawler 1972): at most n parts for each set found, each
-//! solved once. O(k · n) calls of the solver.
+//! Once the best set of a part of the space is found, the rest of that part is split by the first
+//! label at which another set differs (Lawler 1972). This gives at most n parts for each set found,
+//! and each part is solved once: O(k · n) calls of the solver.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,7 +11,7 @@ use std::collections::BinaryHeap;
 use crate::graph::LabelId;
 use crate::infer::LabelSet;
 
-/// The log-weights of off and on of each label; minus infinity forbids a state.
+/// The log-weights of off and on for each label. Minus infinity forbids a state.
 type Unary = [f64; 2];
 
 struct Partition {
@@ -40,7 +41,7 @@ impl Ord for Partition {
     }
 }
 
-/// The `k` best label sets, best first; `solve` returns the best one, if any is possible.
+/// The `k` best label sets, best first. `solve` returns the best set, if any is possible.
 pub(super) fn k_best(
     unary: Vec<Unary>,
     k: usize,
@@ -77,8 +78,9 @@ pub(super) fn k_best(
     found
 }
 
-/// The `k` best sets when the remaining labels are independent of each other: each takes the better
-/// of its states (`[off, on]` log-weights), and the next sets flip those that lose least.
+/// The `k` best sets when the remaining labels are independent of each other. Each label takes the
+/// better of its states (`[off, on]` log-weights), and the next sets flip the labels that lose
+/// least.
 pub(super) fn with_independent(
     base: LabelSet,
     labels: impl Iterator<Item = (LabelId, [f64; 2])>,
@@ -109,10 +111,10 @@ pub(super) fn best_first(sets: &mut Vec<LabelSet>, k: usize) {
     sets.truncate(k);
 }
 
-/// The `k` subsets of least total loss, cheapest first; `losses` ascend.
+/// The `k` subsets with the least total loss, cheapest first. `losses` must be ascending.
 ///
-/// The classic heap over "last index, sum": from a subset whose largest index is `i`, add `i + 1` or
-/// move `i` to `i + 1`.
+/// This is the classic heap over "last index, sum": from a subset whose largest index is `i`,
+/// either add `i + 1` or replace `i` with `i + 1`.
 fn cheapest_subsets(losses: &[(f64, LabelId)], k: usize) -> Vec<(f64, Vec<LabelId>)> {
     let mut found = vec![(0.0, Vec::new())];
     let mut open: Vec<(f64, Vec<usize>)> = Vec::new();

@@ -1,4 +1,5 @@
-//! Engines whose answers are exact, up to rounding.
+//! The exact engines. Their answers are exact up to rounding, and best sets and samples are exact
+//! or refused.
 
 pub(crate) mod brute;
 pub(crate) mod count;

@@ -1,9 +1,9 @@
-//! `states`: hard models with few legal states.
+//! `states` handles hard models with few legal states.
 //!
-//! With every relation hard a model is a softmax over its legal states, between two 0/1 matrices:
-//! `s = S ℓ`, `p = softmax(s)`, `marginals = Sᵀ p`. `S` is kept as lists of the labels that are on,
-//! and rows run side by side in lanes. A row costs O(labels on, summed over states); scores are
-//! only ever added and compared before the softmax, so any finite score is safe.
+//! When every relation is hard, the model is a softmax over its legal states between two products
+//! with a 0/1 matrix: `s = S ℓ`, `p = softmax(s)`, `marginals = Sᵀ p`. `S` is stored as lists of
+//! the labels that are on, and rows run side by side in lanes. A row costs O(labels on, summed over
+//! states). Scores are only added and compared before the softmax, so any finite score is safe.
 
 use crate::Error;
 use crate::infer::compiled::Compiled;
@@ -29,10 +29,10 @@ pub(crate) struct States {
     /// The labels that are on in state `k` are `on[start[k]..start[k + 1]]`.
     start: Vec<u32>,
     on: Vec<u32>,
-    /// The log-weight of every state for scores of zero.
+    /// The log-weight of every state under scores of zero.
     base: f64,
     bias: Vec<f64>,
-    /// Terms without a cost: violated in some legal states. `(term, state, count)`.
+    /// Terms without a cost, which some legal states violate: `(term, state, count)`.
     violations: Vec<(u32, u32, f32)>,
     terms: usize,
 }
@@ -45,7 +45,8 @@ impl States {
         let logic = model.hard_logic().map_err(Unfit::Shape)?;
         let (mut start, mut on) = (vec![0u32], Vec::new());
         let most = (budget.operations / 4.0).min(budget.bytes / 8.0).min(f64::from(u32::MAX));
-        // Listing them until they are too many could take long, for each is looked for among all labels.
+        // Listing states until there are too many could take long, because finding each one visits all
+        // labels.
         let free = logic.free_leaves();
         if free as f64 > most.log2() {
             return Err(Unfit::Budget { needs: format!("more than 2^{free} legal states") });
@@ -71,7 +72,7 @@ impl States {
         Ok(states)
     }
 
-    /// Where terms that cost nothing are violated: the others are violated in no legal state.
+    /// Where terms without a cost are violated. No legal state violates the other terms.
     fn free_violations(&self, model: &Model) -> Vec<(u32, u32, f32)> {
         let is_free = |relation: &Relation| match relation {
             Relation::Hierarchy { cost, .. }
@@ -96,7 +97,7 @@ impl States {
         violations
     }
 
-    /// For devices: the list.
+    /// The list of states, for devices.
     pub(crate) fn view(&self) -> StateList<'_> {
         StateList { start: &self.start, on: &self.on, base: self.base, bias: &self.bias }
     }
@@ -111,7 +112,8 @@ impl States {
     }
 
     pub(crate) fn operations(&self) -> f64 {
-        // A sum on the way in, one on the way out, and an exponential (about ten) a state.
+        // One addition on the way in, one on the way out, and an exponential (about ten operations)
+        // per state.
         (2 * self.on.len() + 10 * self.len()) as f64
     }
 
@@ -169,7 +171,7 @@ impl States {
         }
     }
 
-    /// States that disagree with the evidence weigh nothing.
+    /// Gives states that disagree with the evidence a weight of zero.
     fn mask_evidence<T: Scalar>(
         &self,
         block: &Block<'_, T>,
@@ -180,14 +182,14 @@ impl States {
             return;
         }
         for (lane, row) in rows.enumerate() {
-            let known: Vec<Evidence> =
+            let evidence: Vec<Evidence> =
                 (0..self.labels).map(|label| block.evidence(row, label)).collect();
-            let needed = known.iter().filter(|&&known| known == Evidence::On).count();
+            let needed = evidence.iter().filter(|&&evidence| evidence == Evidence::On).count();
             for (state, weight) in weights.iter_mut().enumerate() {
                 let mut found = 0;
                 let mut off = false;
                 for &label in self.labels_on(state) {
-                    match known[label as usize] {
+                    match evidence[label as usize] {
                         Evidence::On => found += 1,
                         Evidence::Off => off = true,
                         Evidence::Unknown => {}
@@ -222,7 +224,7 @@ impl States {
         order.into_iter().map(set).collect()
     }
 
-    /// States drawn from the distribution of one row.
+    /// Draws states from the distribution of one row.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,
@@ -254,14 +256,14 @@ fn sums<T: Scalar>(start: &[u32], on: &[u32], scores: &[Lanes<T>], weights: &mut
     }
 }
 
-/// Turns scores into probabilities; returns the largest score and the sum relative to it.
+/// Turns scores into probabilities. Returns the largest score, and the sum relative to it.
 #[multiversion(targets = "simd")]
 fn softmax<T: Elementary>(weights: &mut [Lanes<T>]) -> (Lanes<T>, Lanes<T>) {
     let mut most = Lanes::NONE.map(|_| T::NEG_INFINITY);
     for weight in weights.iter() {
         most = most.zip(*weight, |a, b| if a > b { a } else { b });
     }
-    // A row without a state keeps scores of minus infinity: shift it by nothing.
+    // A row without a legal state keeps scores of minus infinity, so it is shifted by zero.
     let shift = most.map(|m| if m > T::NEG_INFINITY { m } else { T::ZERO });
     let mut total = Lanes::NONE;
     for weight in weights.iter_mut() {

@@ -1,11 +1,10 @@
-//! The check by importance sampling.
+//! Checks an answer by importance sampling.
 //!
-//! Samples x of the forest under θ' have the weight `Π_R ψ(x) · exp((θ − θ') · x)` towards the model.
-//! If all weights were equal the forest would be the model; the effective sample size
-//! `(Σ w)² / Σ w²`, as a part of the samples, is 1 then and small when a few samples carry all the
-//! weight.
+//! A sample x of the forest under θ' has the importance weight `Π_R ψ(x) · exp((θ − θ') · x)`. If
+//! all weights were equal, the forest would be the model. The effective sample size
+//! `(Σ w)² / Σ w²`, as a fraction of the samples, is then 1. It is small when a few samples have
+//! all the weight.
 
-use crate::numeric::GOLDEN;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -13,8 +12,10 @@ use super::ForestBp;
 use super::messages::ForestBpRows;
 use crate::infer::exact::junction::Junction;
 use crate::infer::{Block, Budget, Evidence};
+use crate::numeric::{GOLDEN, log_max};
 
-/// The effective sample size as a part of the samples; `None` where the forest cannot be sampled.
+/// The effective sample size as a fraction of the samples. `None` when the forest cannot be
+/// sampled.
 pub(super) fn effective_sample(
     blocks: &ForestBp,
     rows: &ForestBpRows<'_>,
@@ -41,7 +42,7 @@ pub(super) fn effective_sample(
             moved.map(|((score, adjusted), _)| score - adjusted).sum::<f64>() - cost
         })
         .collect();
-    let most = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let most = log_max(log_weights.iter().copied());
     if most == f64::NEG_INFINITY {
         return Some(0.0);
     }
@@ -50,10 +51,10 @@ pub(super) fn effective_sample(
     Some(sum * sum / squares / log_weights.len() as f64)
 }
 
-/// A seed that depends on the row alone, not on its place in a block.
+/// A seed that depends on the row alone, not on its position in a block.
 fn stream(seed: u64, scores: &[f64], evidence: Option<&[Evidence]>) -> u64 {
     let fold = |state: u64, bits: u64| (state ^ bits).wrapping_mul(GOLDEN).rotate_left(29);
     let state = scores.iter().fold(seed, |state, score| fold(state, score.to_bits()));
-    let known = evidence.unwrap_or(&[]).iter();
-    known.fold(state, |state, &known| fold(state, known.code() as u64))
+    let evidence = evidence.unwrap_or(&[]).iter();
+    evidence.fold(state, |state, &evidence| fold(state, evidence.code() as u64))
 }

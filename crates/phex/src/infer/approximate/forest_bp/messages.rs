@@ -1,11 +1,11 @@
-//! The iteration, for a block of rows; rows that have converged drop out of it.
+//! The iteration over a block of rows. Rows that have converged drop out of it.
 
 use super::ForestBp;
 use super::split::Residual;
 use crate::infer::{Answers, Block, Evidence, Number};
-use crate::numeric::{log_sum_exp, softplus};
+use crate::numeric::{log_max, log_sum_exp, softplus};
 
-/// Odds are kept within this and its inverse.
+/// Odds are clamped to this and its inverse.
 const CERTAIN: f64 = 1e250;
 
 /// The scores, messages and beliefs of a block of rows.
@@ -15,9 +15,9 @@ pub(super) struct ForestBpRows<'a> {
     /// θ, rows × labels.
     scores: Vec<f64>,
     evidence: Option<&'a [Evidence]>,
-    /// Messages to the first and the second label of each residual pair, as odds, rows × pairs.
+    /// The messages to the first and the second label of each residual pair, as odds, rows × pairs.
     messages: Vec<[f64; 2]>,
-    /// Beliefs under the messages, rows × labels.
+    /// The beliefs under the messages, rows × labels.
     marginals: Vec<f64>,
     /// log Z of the forest under the messages.
     forest: Vec<f64>,
@@ -33,12 +33,12 @@ fn odds(p: f64) -> f64 {
 }
 
 fn within(odds: f64) -> f64 {
-    // What is not a number comes from 0/0, a pair that forbids what the forest is sure of.
+    // NaN comes from 0/0: a pair forbids what the forest is certain of.
     if odds.is_nan() { 1.0 } else { odds.clamp(1.0 / CERTAIN, CERTAIN) }
 }
 
 impl<'a> ForestBpRows<'a> {
-    /// Runs every row until it has converged or used up its iterations.
+    /// Runs every row until it has converged or has used up its iterations.
     pub(super) fn iterate<T: Number>(
         blocks: &'a ForestBp,
         block: &Block<'a, T>,
@@ -69,11 +69,11 @@ impl<'a> ForestBpRows<'a> {
                 let enough = options.tolerance > 0.0 && rows.residual[row] <= options.tolerance;
                 !enough && rows.forest[row] > f64::NEG_INFINITY && pairs > 0
             });
-            // The last beliefs stay with the messages that made them.
+            // The last beliefs must match the messages that produced them.
             if active.is_empty() || iteration + 1 == options.iterations {
                 break;
             }
-            // The first messages are not damped: there is nothing to keep.
+            // The first messages are not damped, because there are no old ones to keep.
             let keep = if iteration == 0 { 0.0 } else { options.damping };
             active.iter().for_each(|&row| rows.send(row, keep));
         }
@@ -83,7 +83,7 @@ impl<'a> ForestBpRows<'a> {
         rows
     }
 
-    /// Scores with messages.
+    /// The scores plus messages.
     fn adjusted(&self, row: usize) -> Vec<f64> {
         let pairs = self.blocks.split.residual.len();
         let mut scores = self.scores[row * self.n..(row + 1) * self.n].to_vec();
@@ -95,7 +95,7 @@ impl<'a> ForestBpRows<'a> {
         scores
     }
 
-    /// One pass of the forest over some rows.
+    /// Runs the forest over some rows.
     fn pass(&mut self, active: &[usize]) {
         let n = self.n;
         let scores: Vec<f64> = active.iter().flat_map(|&row| self.adjusted(row)).collect();
@@ -128,7 +128,8 @@ impl<'a> ForestBpRows<'a> {
         }
     }
 
-    /// New messages of a row, keeping a part of the old ones: probabilities are mixed, as in `lbp`.
+    /// Computes new messages for a row and keeps a fraction of the old ones. Probabilities are
+    /// mixed, as in `lbp`.
     fn send(&mut self, row: usize, keep: f64) {
         let split = &self.blocks.split;
         let pairs = split.residual.len();
@@ -145,7 +146,7 @@ impl<'a> ForestBpRows<'a> {
             let [to_a, to_b] = *message;
             let (a, b) = (within(beliefs[pair.a] / to_a), within(beliefs[pair.b] / to_b));
             let [[none, only_b], [only_a, both]] = *weights;
-            // Scaled so that nothing overflows: only proportions count.
+            // Scaled so that nothing overflows. Only the proportions matter.
             let (off_a, off_b) = (1.0 / (1.0 + a), 1.0 / (1.0 + b));
             let (on_a, on_b) = (a * off_a, b * off_b);
             let fresh_a = [only_a * off_b + both * on_b, none * off_b + only_b * on_b];
@@ -163,7 +164,7 @@ impl<'a> ForestBpRows<'a> {
         self.blocks.split.residual.iter().zip(&self.messages[row * pairs..(row + 1) * pairs])
     }
 
-    /// The Bethe estimate.
+    /// The Bethe estimate of log Z.
     pub(super) fn log_partition(&self, row: usize) -> f64 {
         let beliefs = self.beliefs(row);
         let term = |(pair, message): (&Residual, &[f64; 2])| {
@@ -195,9 +196,9 @@ impl<'a> ForestBpRows<'a> {
             let [[none, only_b], [only_a, both]] = pair.costs;
             let [to_a, to_b] = message.map(f64::ln);
             let largest = [-none, -only_b - to_b, -only_a - to_a, -both - to_a - to_b];
-            high += largest.into_iter().fold(f64::NEG_INFINITY, f64::max);
+            high += log_max(largest);
             plain -= none.min(only_b).min(only_a).min(both);
-            // The mean cost is linear in P(both on), which lies between Fréchet's bounds.
+            // The mean cost is linear in P(both on), which is between the Fréchet bounds.
             let mean = |both_on: f64| {
                 let cells = [
                     (none, 1.0 - p - q + both_on),
@@ -212,12 +213,12 @@ impl<'a> ForestBpRows<'a> {
             let worst = mean(p.min(q)).max(mean((p + q - 1.0).max(0.0)));
             low -= worst + to_a * p + to_b * q;
         }
-        // The two ends are computed apart; rounding must not cross them.
+        // The two ends are computed separately, and rounding must not let them cross.
         let high = high.min(plain);
         (low.min(high), high)
     }
 
-    /// Expected violations of the forest's own relations under the messages.
+    /// The expected violations of the forest's own relations under the messages.
     pub(super) fn forest_expectations(&self) -> Vec<f64> {
         let (n, count) = (self.n, self.iterations.len());
         let width = self.blocks.split.forest.relations().len();
@@ -239,7 +240,7 @@ impl<'a> ForestBpRows<'a> {
         out
     }
 
-    /// Scores with messages, scores, and what is known, of a row: for samples.
+    /// The scores plus messages, the scores, and the evidence of a row, for sampling.
     pub(super) fn proposal(&self, row: usize) -> (Vec<f64>, &[f64], Option<&[Evidence]>) {
         let range = row * self.n..(row + 1) * self.n;
         let evidence = self.evidence.map(|all| &all[range.clone()]);
@@ -247,7 +248,7 @@ impl<'a> ForestBpRows<'a> {
     }
 }
 
-/// Log-weights of both on and of all four states, from cavity log-odds.
+/// The log-weights of both on, and of all four states, from cavity log-odds.
 fn joint(pair: &Residual, a: f64, b: f64) -> (f64, f64) {
     let [[none, only_b], [only_a, both]] = pair.costs;
     let all = [-none, b - only_b, a - only_a, a + b - both];

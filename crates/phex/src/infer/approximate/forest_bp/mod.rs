@@ -1,25 +1,28 @@
-//! `blocks`: an exact forest joined by messages on the relations that it leaves out.
+//! `forest-bp` solves a forest within the model exactly, and joins the remaining relations by
+//! messages.
 //!
-//! The model is split into a forest with counted sets ([`split`]), which `family` solves exactly, and
-//! residual pairs R. Every residual pair (i, j) sends each of its labels a message, odds whose
-//! logarithm `λ` is added to the label's score:
+//! The model is split into a forest with counted sets ([`split`]), which `family` solves exactly,
+//! and residual pairs R. Every residual pair (i, j) sends each of its labels a message. A message
+//! is odds whose logarithm `λ` is added to the label's score:
 //!
 //! ```text
 //! θ' = θ + Σ λ_{j→i}          b = marginals of the forest under θ'
 //! λ_{j→i} = ln (ψ₁₀ + ψ₁₁ C) / (ψ₀₀ + ψ₀₁ C),   C = odds(b_j) e^−λ_{i→j}
 //! ```
 //!
-//! until b stays. That is belief propagation with the forest as one factor; the loops inside the
-//! forest, which are what plain messages get wrong, are exact. Cost of an iteration: one pass of
-//! `family` and O(R).
+//! This is repeated until b no longer changes. It is belief propagation with the forest as one
+//! factor. The loops inside the forest, which plain messages get wrong, are exact. An iteration
+//! costs one pass of `family` and O(R).
 //!
-//! log Z is the Bethe estimate, `log Z_F(θ') + Σ_R (log Σ ψ C_i^x C_j^y − log(1+B_i) − log(1+B_j))`.
-//! The same quantities bound it rigorously: from above, since each pair's factor without its messages
-//! is at most its largest entry; from below by Jensen's inequality with the forest under θ' as the
-//! proposal, where the probability that both labels of a pair are on is taken at its worst.
+//! log Z is the Bethe estimate,
+//! `log Z_F(θ') + Σ_R (log Σ ψ C_i^x C_j^y − log(1+B_i) − log(1+B_j))`. The same quantities also
+//! bound it rigorously, without samples. The upper bound holds because each pair's factor without
+//! its messages is at most its largest entry. The lower bound is Jensen's inequality with the
+//! forest under θ' as the proposal, where the probability that both labels of a pair are on takes
+//! the worst value that Fréchet's bounds allow.
 //!
-//! How good the forest under θ' is as a proposal, samples tell ([`check`]): low effective sample size
-//! proves failure, high is evidence of success, not a certificate.
+//! Samples show how good the forest under θ' is as a proposal ([`check`]). A low effective sample
+//! size proves failure. A high one is evidence of success, but not a certificate.
 
 mod check;
 mod messages;
@@ -51,17 +54,17 @@ pub(crate) struct ForestBp {
     /// `exp(−cost)` of the residual pairs.
     weights: Vec<[[f64; 2]; 2]>,
     family: Family,
-    /// The whole model, to find evidence that contradicts what the forest leaves out.
+    /// The whole model. It finds evidence that contradicts relations outside the forest.
     network: Network,
     implied: Implied,
-    /// The junction tree of the forest draws the samples of the check; made when first needed.
+    /// The junction tree of the forest, which draws the samples of the check. Created on first use.
     sampler: OnceLock<Option<Junction>>,
     options: MessageOptions,
     sampling: SamplingOptions,
     seed: u64,
 }
 
-/// Residual pairs converge in about this many passes, where they do.
+/// When residual pairs converge, they typically take this many passes.
 const TYPICAL: f64 = 20.0;
 
 impl ForestBp {
@@ -85,7 +88,7 @@ impl ForestBp {
         })
     }
 
-    /// Operations a row, for as many passes as rows usually take.
+    /// Operations per row, for a typical number of passes.
     pub(crate) fn operations(&self) -> f64 {
         TYPICAL * (self.family.operations() + 20.0 * self.split.residual.len() as f64)
     }
@@ -95,7 +98,7 @@ impl ForestBp {
         self.family.bytes() + (self.split.residual.len() * 16 * 64) as u64
     }
 
-    /// The forest and the pairs that it leaves out, for engines elsewhere.
+    /// The forest and the pairs outside it, for backends on other devices.
     pub(crate) fn view(&self) -> Option<Joined<'_>> {
         Some(Joined {
             forest: self.family.view()?,

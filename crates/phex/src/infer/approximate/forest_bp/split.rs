@@ -1,9 +1,9 @@
-//! Splits a model into a forest that `family` solves exactly and the relations that it leaves out.
+//! Splits a model into a forest that `family` solves exactly, and the relations outside it.
 //!
-//! Each label keeps its strongest parent; of equals the one with the most children that exclude it, for
-//! those exclusions then are within the family. The exclusions of a family are taken up as disjoint sets in
-//! which every pair costs the same, largest first; what is left (second parents, exclusions between
-//! families, sets that overlap) are residual pairs.
+//! Each label keeps its strongest parent. Among equals it keeps the parent with the most children
+//! that exclude the label, because those exclusions are then within the family. The exclusions of a
+//! family become disjoint sets in which every pair costs the same, largest first. The rest becomes
+//! residual pairs: second parents, exclusions between families, and sets that overlap.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,23 +11,23 @@ use crate::graph::LabelId;
 use crate::infer::Unfit;
 use crate::model::{Model, Relation};
 
-/// A relation of two labels that the forest leaves out.
+/// A relation between two labels that the forest does not cover.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Residual {
     /// The smaller label.
     pub a: usize,
-    /// The larger.
+    /// The larger label.
     pub b: usize,
     /// `costs[x_a][x_b]`, finite or `∞`.
     pub costs: [[f64; 2]; 2],
 }
 
-/// Where the expected violations of a relation, or of one of its pairs, are read off.
+/// Where the expected violations of a relation, or of one of its pairs, are read from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ViolationSource {
     /// A relation of the forest.
     Forest(usize),
-    /// Both labels of a residual pair on; for a hierarchy edge, its child without them.
+    /// Both labels of a residual pair on. For a hierarchy edge: its child on without its parent.
     Residual { pair: usize, child: Option<usize> },
     /// This label on: the child of a hierarchy edge within a one-of group.
     Label(usize),
@@ -38,16 +38,16 @@ pub(super) enum ViolationSource {
 pub(super) struct Split {
     pub(super) forest: Model,
     pub(super) residual: Vec<Residual>,
-    /// For each relation of the model, what its violations are the sum of.
+    /// For each relation of the model, the sources whose sum is its violations.
     pub(super) sources: Vec<Vec<ViolationSource>>,
 }
 
-/// More pairs of exclusion groups than this are not looked at one by one.
+/// Models with more pairs of exclusion groups are refused.
 const MAX_PAIRS: usize = 4_000_000;
 
 type Pair = (usize, usize);
 
-/// The pairs that are left over, merged.
+/// The remaining pairs, merged.
 struct Leftover {
     at: BTreeMap<Pair, usize>,
     pairs: Vec<Residual>,
@@ -56,8 +56,8 @@ struct Leftover {
 }
 
 impl Leftover {
-    /// Whether the labels are never on together: what they cost then is never paid, and a message
-    /// about it would be wrong.
+    /// Whether the labels are never on together. What they would cost is then never paid, and a
+    /// message about it would be wrong.
     fn apart(&self, a: usize, b: usize) -> bool {
         self.group[a].is_some() && self.group[a] == self.group[b]
     }
@@ -84,7 +84,7 @@ type Exclusive = (usize, Vec<usize>, f64);
 impl Split {
     pub(super) fn new(model: &Model) -> Result<Split, Unfit> {
         if model.dense().is_some() {
-            let words = "dense semantics on a forest: `count` takes it exactly";
+            let words = "it cannot handle dense semantics on a forest, for which `count` is exact";
             return Err(Unfit::Shape(words.to_owned()));
         }
         let parent = strongest_parents(model);
@@ -131,13 +131,14 @@ impl Split {
             }
         }
         if pairs > MAX_PAIRS {
-            let needs = format!("{pairs} pairs of exclusion groups");
+            let needs = format!("{pairs} pairs of labels in exclusion groups");
             return Err(Unfit::Budget { needs });
         }
         let sets = counted_sets(&exclusive, &parent);
         assign(&exclusive, &sets, &mut relations, &mut leftover, &mut sources);
         if relations.is_empty() {
-            let words = "it has no hierarchy or exclusions to make exact blocks of";
+            let words =
+                "the graph has no hierarchy or exclusions from which to build an exact forest";
             return Err(Unfit::Shape(words.to_owned()));
         }
         let forest = Model::from_parts(
@@ -151,8 +152,8 @@ impl Split {
     }
 }
 
-/// The parent of each label by its strongest edge; of several the one that most of the labels that
-/// exclude it have too, and of those the first.
+/// The parent of each label by its strongest edge. Among several, it is the parent shared with the
+/// most labels that exclude this one, and among those the first.
 fn strongest_parents(model: &Model) -> Vec<Option<usize>> {
     let n = model.len();
     let mut strongest = vec![f64::NEG_INFINITY; n];
@@ -185,7 +186,7 @@ fn strongest_parents(model: &Model) -> Vec<Option<usize>> {
             let others = near.get(&label).map_or(&[][..], Vec::as_slice);
             others.iter().filter(|&&other| parents[other].contains(&parent)).count()
         };
-        // The first of the largest: `max_by_key` would take the last.
+        // Takes the first of the largest; `max_by_key` alone would take the last.
         parents[label].iter().copied().rev().max_by_key(|&parent| shared(parent))
     };
     (0..n).map(choose).collect()
@@ -197,7 +198,7 @@ struct Counted {
     cost: f64,
 }
 
-/// Disjoint sets of siblings that some exclusion names, largest first.
+/// Disjoint sets of siblings from the exclusions, largest first.
 fn counted_sets(exclusive: &[Exclusive], parent: &[Option<usize>]) -> Vec<Counted> {
     let mut candidates: Vec<Counted> = Vec::new();
     for (_, labels, cost) in exclusive {
@@ -206,7 +207,7 @@ fn counted_sets(exclusive: &[Exclusive], parent: &[Option<usize>]) -> Vec<Counte
         let large = families.into_values().filter(|labels| labels.len() > 1);
         candidates.extend(large.map(|labels| Counted { labels, cost: *cost }));
     }
-    // Pairs that make up a clique without being written as a set grow into one.
+    // Pairs that form a clique without being declared as a set grow into one.
     grow_cliques(&mut candidates);
     candidates.sort_by_key(|set| std::cmp::Reverse(set.labels.len()));
     let mut taken = vec![false; parent.len()];
@@ -222,7 +223,7 @@ fn counted_sets(exclusive: &[Exclusive], parent: &[Option<usize>]) -> Vec<Counte
     sets
 }
 
-/// Adds, for pairs of equal cost among the same siblings, the cliques that a greedy search finds.
+/// For pairs of equal cost among the same siblings, adds the cliques that a greedy search finds.
 fn grow_cliques(candidates: &mut Vec<Counted>) {
     let mut near: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
     for set in candidates.iter().filter(|set| set.labels.len() == 2) {
@@ -256,7 +257,7 @@ fn grow_cliques(candidates: &mut Vec<Counted>) {
     }
 }
 
-/// Gives every pair of every exclusion to its counted set, or to the leftovers.
+/// Assigns every pair of every exclusion to its counted set, or to the leftovers.
 fn assign(
     exclusive: &[Exclusive],
     sets: &[Counted],
@@ -272,7 +273,7 @@ fn assign(
     }
     let same_set =
         |a: usize, b: usize| set_of.get(&a).copied().filter(|at| set_of.get(&b) == Some(at));
-    // A set that is one relation as it stands needs no pairs.
+    // A set that is exactly one relation needs no pairs.
     let whole = |labels: &[usize], cost: f64| {
         let set = same_set(labels[0], labels[1])?;
         let mut sorted = labels.to_vec();
@@ -288,7 +289,7 @@ fn assign(
             relations.push(exclusion(labels, *cost));
         }
     }
-    // The others are all the pairs of their labels, each with an expectation of its own.
+    // The other sets are all pairs of their labels, each with its own expectation.
     let mut pair_at: HashMap<Pair, usize> = HashMap::new();
     for (set, _) in sets.iter().zip(&written).filter(|(_, written)| written.is_none()) {
         for (i, &a) in set.labels.iter().enumerate() {
@@ -298,7 +299,7 @@ fn assign(
             }
         }
     }
-    // What a set charges too much or too little for a pair is settled once.
+    // If a set charges too much or too little for a pair, the difference is settled once.
     let mut due: BTreeMap<Pair, f64> = BTreeMap::new();
     for set in sets {
         for (i, &a) in set.labels.iter().enumerate() {
@@ -323,7 +324,7 @@ fn assign(
                 }
                 match due.get_mut(&pair) {
                     Some(rest) if *rest == -*cost || (*rest < 0.0 && rest.is_finite()) => {
-                        // Infinite costs cancel only when equal.
+                        // Infinite costs cancel only when they are equal.
                         *rest = if rest.is_finite() { *rest + cost } else { 0.0 };
                     }
                     _ => {
@@ -348,7 +349,7 @@ fn assign(
     }
 }
 
-/// Takes what an exclusion pays for all of its pairs off what is due, when all of it is.
+/// Subtracts the cost of an exclusion from what is due for each of its pairs, if all of it is due.
 fn pays(due: &mut BTreeMap<Pair, f64>, labels: &[usize], cost: f64) -> bool {
     let mut pairs = Vec::new();
     for (i, &a) in labels.iter().enumerate() {

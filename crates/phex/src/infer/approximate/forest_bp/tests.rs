@@ -1,4 +1,4 @@
-//! Splits keep the model, and answers are exact where nothing is left out.
+//! Splits preserve the model, and answers are exact when no relation is left out.
 
 use super::split::{Split, ViolationSource};
 use crate::graph::{ExclusionRule, GraphBuilder, Strength};
@@ -6,7 +6,7 @@ use crate::infer::{Block, Engine, Method, Options, Trust, Want};
 use crate::model::{Model, OneOfGroup, Relation};
 use crate::testkit::RandomGraph;
 
-/// The cost of a state by the forest and the residual pairs.
+/// The cost of a state according to the forest and the residual pairs.
 fn cost(split: &Split, on: &[bool]) -> f64 {
     let bit = |label: usize| usize::from(on[label]);
     let forest = split.forest.relations().iter().map(|r| r.cost(|id| on[id.index()]));
@@ -23,7 +23,7 @@ fn cost(split: &Split, on: &[bool]) -> f64 {
 }
 
 #[test]
-fn splits_cost_what_the_model_costs() {
+fn splits_assign_the_same_costs_as_the_model() {
     for seed in 0..400 {
         let graph = RandomGraph::any(2 + (seed % 8) as usize, seed).draw();
         let Ok(model) = Model::new(&graph) else { continue };

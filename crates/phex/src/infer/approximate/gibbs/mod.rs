@@ -1,24 +1,29 @@
-//! Gibbs sampling: marginals of any model, with their standard errors.
+//! `gibbs` estimates the marginals of any model by Gibbs sampling, with standard errors.
 //!
 //! Each row has `chains` independent chains, [`LANES`] side by side. A sweep updates every label in
-//! turn from its conditional given all others, `p(x_i = 1 | rest) = σ(β f_i)`, and every one-of group as
-//! one block; `sweep.rs` has the equations. The estimate of a marginal is the mean of these conditionals,
-//! not of the states (Rao–Blackwell), over the sweeps after the burn-in; `tally.rs` says what is known
-//! of its error. A sweep costs O(relations) multiply-adds and O(labels) sigmoids a chain, an exclusion
-//! group one multiply-add a member whatever its size, since the chain keeps its count.
+//! turn from its conditional given all others, `p(x_i = 1 | rest) = σ(β f_i)`, and every one-of
+//! group as one block; `sweep.rs` has the equations. The estimate of a marginal is the mean of
+//! these conditionals, not of the states (Rao–Blackwell), over the sweeps after the burn-in.
+//! `tally.rs` estimates its error. A sweep costs O(relations) multiply-adds and O(labels) sigmoids
+//! per chain. An exclusion group costs one multiply-add per member whatever its size, because the
+//! chain keeps its count.
 //!
-//! **Hard relations** cost 40 nats more than the largest score of the row and the largest soft cost, so
-//! breaking one for another label is at most 4e-18 as probable as not, and chains can start anywhere.
-//! What evidence forces is settled beforehand (`evidence.rs`). **Mixing**: chains start far apart, so
-//! that they disagree where they stay, and the first half of the burn-in cools them from β = ½ to 1.
-//! Changes that need several labels at once, such as the leaf of a hard hierarchy with a one-of group
-//! of leaves, single updates do not make: then the chains disagree and the diagnosis says so. Parallel
-//! tempering (`temper.rs`) mixes such models where its hottest replica crosses the cost.
+//! Lanes are chains of one row, not rows. So a single row is as fast as a row of a block.
 //!
-//! **log Z** is not known to sampling: it is NaN, and minus infinity where the evidence contradicts
-//! itself. **Random numbers** of a row come from the seed, its scores and its evidence, so equal rows
-//! have equal answers, whatever block or thread they are in. State and fields are singles whatever the
-//! scores are; sums are doubles.
+//! **Hard relations** cost 40 nats more than the largest score of the row and the largest soft
+//! cost. So breaking one in favour of another label is at most 4e-18 as probable as not, and chains
+//! can start anywhere. What the evidence forces is settled beforehand ([`Implied`]).
+//!
+//! **Mixing**: chains start far apart, so that they disagree if they do not mix. The first half of
+//! the burn-in cools them from β = ½ to 1. Single updates cannot make changes that need several
+//! labels at once, such as moving to another leaf of a hard hierarchy with a one-of group of
+//! leaves. The chains then disagree, and the diagnosis reports it. Parallel tempering (`temper.rs`)
+//! mixes such models where its hottest replica crosses the cost.
+//!
+//! **log Z** cannot be estimated by sampling. It is NaN, or minus infinity when the evidence
+//! contradicts itself. **Random numbers** of a row come from the seed, its scores and its evidence,
+//! so equal rows have equal answers, whatever their block or thread. States and fields are in
+//! single precision whatever the scores are; sums are in double precision.
 
 mod quadratic;
 mod row;
@@ -39,9 +44,11 @@ use crate::numeric::LaneRandom;
 use crate::numeric::Scalar;
 use crate::numeric::mix;
 
-/// Chains side by side: two vectors of the widest machines, so that one hides the other's latency.
+/// The number of chains side by side: two vectors of the widest machines, so that one hides the
+/// latency of the other.
 const LANES: usize = 32;
-/// Where the burn-in starts to cool: low enough to leave states that hard relations hold by a few nats.
+/// The factor at which the burn-in starts to cool. It is low enough to leave states that hard
+/// relations hold by a few nats.
 const COOLING: f32 = 0.5;
 
 /// A model compiled for sampling.
@@ -52,9 +59,9 @@ pub(crate) struct Gibbs {
     implied: Implied,
     /// The labels that are in no one-of group.
     binary: Vec<usize>,
-    /// The pairs of labels whose joint state relations ask for, sorted.
+    /// The pairs of labels whose joint state some relation needs, sorted.
     pairs: Vec<(u32, u32)>,
-    /// With whole packs of chains and an even number of sweeps.
+    /// The options, with whole packs of chains and an even number of sweeps.
     sampling: SamplingOptions,
     seed: u64,
 }
@@ -67,7 +74,10 @@ impl Gibbs {
         sampling.sweeps = sampling.sweeps.max(2).next_multiple_of(2);
         sampling.temperatures = sampling.temperatures.max(1);
         if sampling.temperatures > 1 && !(sampling.hottest > 0.0 && sampling.hottest < 1.0) {
-            let why = format!("the hottest factor is {}, not between 0 and 1", sampling.hottest);
+            let why = format!(
+                "the hottest factor is {}, but has to be between 0 and 1",
+                sampling.hottest
+            );
             return Err(Unfit::Shape(why));
         }
         let mut gibbs = Gibbs {
@@ -85,7 +95,7 @@ impl Gibbs {
         Ok(gibbs)
     }
 
-    /// The two labels of a place.
+    /// The two labels of a pair.
     fn pair(&self, place: PairPlace) -> Option<(u32, u32)> {
         let network = &self.network;
         let (a, b) = match place {
@@ -103,7 +113,7 @@ impl Gibbs {
         Some((a as u32, b as u32))
     }
 
-    /// Of a row: vectors of sixteen chains count as one operation.
+    /// Operations per row. A vector of sixteen chains counts as one operation.
     pub(crate) fn operations(&self) -> f64 {
         let SamplingOptions { chains, burn_in, sweeps, temperatures, .. } = self.sampling;
         let swept = f64::from(burn_in) + f64::from(sweeps);
@@ -156,7 +166,8 @@ struct GibbsRun<'a> {
     ladder: Ladder,
     tally: Tally,
     scratch: Vec<Vector>,
-    /// Counted states with a label on, with a pair on, and pairs on in counters, when asked for.
+    /// The number of counted states with a label on, with a pair on, and with pairs on in counters,
+    /// if requested.
     counted: Option<[Vec<f64>; 3]>,
 }
 
@@ -233,11 +244,12 @@ impl<'a> GibbsRun<'a> {
         self.tally.diagnosis(sampled.map(|&label| label as usize), burn_in + sweeps)
     }
 
-    /// Known labels are 0 or 1; those of a one-of group sum to 1 but for rounding, which is undone.
+    /// Labels with evidence are 0 or 1. Those of a one-of group sum to 1 except for rounding, which
+    /// is corrected.
     fn marginals<T: Number>(&self, out: &mut [T]) {
         for (label, out) in out.iter_mut().enumerate() {
-            let known = f64::from(self.row.known[label].code().max(0));
-            *out = T::from_f64(known);
+            let value = f64::from(self.row.evidence[label].code().max(0));
+            *out = T::from_f64(value);
         }
         for &label in &self.row.free {
             out[label as usize] = T::from_f64(self.tally.marginal(label as usize));
@@ -251,7 +263,7 @@ impl<'a> GibbsRun<'a> {
         }
     }
 
-    /// By counting states, so that a hard relation has no violations.
+    /// Expected violations by counting states, so that a hard relation has none.
     fn expectations<T: Number>(&self, out: &mut [T]) {
         let Some([labels, pairs, counters]) = &self.counted else { return };
         let SamplingOptions { sweeps, chains, .. } = self.gibbs.sampling;

@@ -1,13 +1,15 @@
-//! The factor graph as one quadratic form over labels.
+//! Turns the factor graph into one quadratic form over labels.
 //!
-//! With the states of one-of groups as 0/1 labels, every factor but the counters is quadratic:
+//! With the states of one-of groups as 0/1 labels, every factor except the counters is quadratic.
+//! So links and tables become couplings, and only the update treats groups specially:
 //!
 //! `log weight(x) = Σ θ_i x_i + Σ J_ij x_i x_j − Σ_g w_g C(m_g, 2) + constant`
 //!
-//! since `c₀₀ (1−a)(1−b) + c₀₁ (1−a) b + c₁₀ a (1−b) + c₁₁ ab` has the terms `c₁₀ − c₀₀`, `c₀₁ − c₀₀` and
-//! `c₁₁ − c₁₀ − c₀₁ + c₀₀`. A coefficient is kept as `soft + hard · H`, where `H` is what a row takes
-//! for infinity: so costs of ∞ that meet cancel by count. The states of a group that are members of
-//! one counter count as labels too: at most one of them is on.
+//! This holds because `c₀₀ (1−a)(1−b) + c₀₁ (1−a) b + c₁₀ a (1−b) + c₁₁ ab` has the terms
+//! `c₁₀ − c₀₀`, `c₀₁ − c₀₀` and `c₁₁ − c₁₀ − c₀₁ + c₀₀`. A coefficient is stored as
+//! `soft + hard · H`, where `H` is the finite number that a row uses for infinity. So infinite
+//! costs that meet cancel by count. States of a group that are members of one counter count as
+//! labels too, because at most one of them is on.
 
 use crate::lists::Lists;
 use std::collections::BTreeMap;
@@ -31,7 +33,7 @@ impl Coefficient {
         }
     }
 
-    /// Its value where ∞ is taken as this.
+    /// Its value when ∞ is replaced by this number.
     pub(super) fn value(self, infinity: f64) -> f64 {
         self.soft + self.hard * infinity
     }
@@ -40,7 +42,7 @@ impl Coefficient {
 /// A factor graph as a quadratic form with counters.
 #[derive(Debug, Clone)]
 pub(super) struct CountedQuadratic {
-    /// What is added to the score of each label.
+    /// The addition to the score of each label.
     pub(super) bias: Vec<Coefficient>,
     /// The labels that each label is coupled with.
     pub(super) neighbours: Lists<u32>,
@@ -59,7 +61,7 @@ impl CountedQuadratic {
         let n = network.labels;
         let mut bias = vec![Coefficient::default(); n];
         for (bias, &fixed) in bias.iter_mut().zip(&network.bias) {
-            // Labels that are never on, or always, are settled with the evidence.
+            // Labels that are never or always on are settled with the evidence.
             bias.soft = if fixed.is_finite() { fixed } else { 0.0 };
         }
         let mut edges: BTreeMap<(usize, usize), Coefficient> = BTreeMap::new();
@@ -121,7 +123,7 @@ impl CountedQuadratic {
         }
     }
 
-    /// Multiplications and additions of a sweep over one chain.
+    /// The multiplications and additions of a sweep over one chain.
     pub(super) fn operations(&self) -> f64 {
         // A sigmoid and a random number take about forty.
         let labels = 40 * self.bias.len();

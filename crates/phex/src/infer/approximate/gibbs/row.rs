@@ -1,39 +1,39 @@
-//! A row as numbers of the sweep: fields, couplings and costs with a finite cost for hard relations,
-//! and what is left to sample; and the states in which its chains start.
+//! Prepares a row for sweeps: fields, couplings, costs (with a finite cost for hard relations), the
+//! labels that are left to sample, and the states in which the chains start.
 
 use super::LANES;
 use super::quadratic::CountedQuadratic;
 use super::sweep::{Replica, same};
 use crate::infer::approximate::network::{Implied, Network};
 use crate::infer::{Block, Evidence, Number};
-use crate::numeric::LaneRandom;
-use crate::numeric::mix;
-use crate::numeric::sigmoid_lane;
+use crate::numeric::{LaneRandom, log_max, mix, sigmoid_lane};
 
-/// What a hard relation costs beyond the largest score and the largest soft cost, in nats: e⁻⁴⁰ is 4e-18.
+/// What a hard relation costs in addition to the largest score and the largest soft cost, in nats:
+/// e⁻⁴⁰ is 4e-18.
 const HARD: f64 = 40.0;
 
 /// A row of scores with its evidence.
 #[derive(Debug, Default)]
 pub(super) struct GibbsRow {
-    /// The field of each label while all others are off; of states of one-of groups less the largest.
+    /// The field of each label while all others are off. For states of one-of groups, the largest
+    /// field is subtracted.
     pub(super) theta: Vec<f32>,
-    /// For each entry of the lists of neighbours.
+    /// One per entry of the lists of neighbours.
     pub(super) couplings: Vec<f32>,
-    /// For each counter.
+    /// One per counter.
     pub(super) costs: Vec<f32>,
-    /// Binary labels that are not known.
+    /// Binary labels that are not fixed.
     pub(super) free: Vec<u32>,
-    /// The states of each one-of group that are left, where there are several.
+    /// The remaining states of each one-of group that has several.
     pub(super) groups: Vec<Vec<u32>>,
-    /// What is known of each label, and what follows from it.
-    pub(super) known: Vec<Evidence>,
-    /// The seed of the row: of the same scores and evidence the same.
+    /// The evidence of each label, including what follows from it.
+    pub(super) evidence: Vec<Evidence>,
+    /// The seed of the row. It depends on the scores and the evidence only.
     pub(super) seed: u64,
 }
 
 impl GibbsRow {
-    /// Reads a row; false when no state agrees with its evidence.
+    /// Reads a row. Returns false when no state agrees with its evidence.
     pub(super) fn read<T: Number>(
         &mut self,
         form: &CountedQuadratic,
@@ -43,18 +43,18 @@ impl GibbsRow {
         seed: u64,
     ) -> bool {
         let scores = block.row(row);
-        self.known.clear();
-        self.known.extend((0..scores.len()).map(|label| block.evidence(row, label)));
+        self.evidence.clear();
+        self.evidence.extend((0..scores.len()).map(|label| block.evidence(row, label)));
         self.seed = mix(seed);
-        for (score, known) in scores.iter().zip(&self.known) {
+        for (score, evidence) in scores.iter().zip(&self.evidence) {
             self.seed = mix(self.seed ^ score.to_f64().to_bits());
-            self.seed = self.seed.wrapping_add(*known as u64);
+            self.seed = self.seed.wrapping_add(*evidence as u64);
         }
-        if !implied.settle(network, block, row, &mut self.known) {
+        if !implied.settle(network, block, row, &mut self.evidence) {
             return false;
         }
         self.free.clear();
-        let unknown = |label: &&usize| self.known[**label] == Evidence::Unknown;
+        let unknown = |label: &&usize| self.evidence[**label] == Evidence::Unknown;
         self.free.extend(binary.iter().filter(unknown).map(|&label| label as u32));
         self.groups.clear();
         for labels in &network.groups {
@@ -76,8 +76,7 @@ impl GibbsRow {
         self.theta.clear();
         self.theta.extend((0..scores.len()).map(|label| field(label) as f32));
         for labels in &self.groups {
-            let fields = labels.iter().map(|&label| field(label as usize));
-            let most = fields.fold(f64::NEG_INFINITY, f64::max);
+            let most = log_max(labels.iter().map(|&label| field(label as usize)));
             for &label in labels {
                 self.theta[label as usize] = (field(label as usize) - most) as f32;
             }
@@ -88,8 +87,9 @@ impl GibbsRow {
         self.costs.extend(form.costs.iter().map(|cost| cost.value(hard) as f32));
     }
 
-    /// Independent start states: labels by their scores alone, which count fully in the last lane and
-    /// not at all before the first, so that chains start far apart; states of groups by lot.
+    /// Draws independent start states. Labels follow their scores, with a weight that grows from
+    /// none before the first lane to full in the last, so that chains start far apart. The states
+    /// of groups are drawn uniformly.
     pub(super) fn start(
         &self,
         form: &CountedQuadratic,
@@ -97,8 +97,8 @@ impl GibbsRow {
         mut random: LaneRandom<LANES>,
     ) {
         let Replica { on, counts, .. } = replica;
-        for (on, known) in on.iter_mut().zip(&self.known) {
-            *on = same(if *known == Evidence::On { 1.0 } else { 0.0 });
+        for (on, evidence) in on.iter_mut().zip(&self.evidence) {
+            *on = same(if *evidence == Evidence::On { 1.0 } else { 0.0 });
         }
         for &label in &self.free {
             let uniform = random.uniform();

@@ -1,11 +1,13 @@
 //! One sweep over the labels of a replica: [`LANES`] chains of one row side by side.
 //!
-//! A label: `f = θ_i + Σ J_ij x_j − Σ_g w_g (m_g − x_i)`, `p = 1 / (1 + e^(−βf))`, `x_i = [u < p]`: a
-//! multiply-add a neighbour or counter, a sigmoid and a random number, without a branch on a lane. A
-//! one-of group is one block: fields of all states, their softmax, and the state in whose part of the
-//! total `u · total` falls; the totals before and after are sums in the same order, so exactly one
-//! state is on. The loops over lanes are plain; the compiler makes vectors of them, as wide as the
-//! machine's.
+//! A label: `f = θ_i + Σ J_ij x_j − Σ_g w_g (m_g − x_i)`, `p = 1 / (1 + e^(−βf))`, `x_i = [u < p]`.
+//! This costs one multiply-add per neighbour or counter, one sigmoid and one random number, without
+//! a branch per lane.
+//!
+//! A one-of group is one block: the fields of all states, their softmax, and the state in whose
+//! part of the total `u · total` falls. The totals before and after are sums in the same order, so
+//! exactly one state is on. The loops over lanes are plain, and the compiler turns them into
+//! vectors of the machine's width.
 
 use crate::numeric::LaneRandom;
 use crate::numeric::sigmoid_of_power;
@@ -16,25 +18,25 @@ use super::quadratic::CountedQuadratic;
 use super::row::GibbsRow;
 use crate::numeric::{Elementary, Lanes};
 
-/// A number for each chain.
+/// One number per chain.
 pub(super) type Vector = Lanes<f32, LANES>;
 
-/// All chains with the same number.
+/// The same number for all chains.
 #[inline(always)]
 pub(super) fn same(value: f32) -> Vector {
     Lanes([value; LANES])
 }
 
-/// Chains of one row, each at a temperature of its own.
+/// Chains of one row, each at its own temperature.
 #[derive(Debug, Clone)]
 pub(super) struct Replica {
     /// Whether each label is on: 0 or 1.
     pub(super) on: Vec<Vector>,
-    /// Members on of each counter.
+    /// The number of members of each counter that are on.
     pub(super) counts: Vec<Vector>,
     /// The factor on all log-weights.
     pub(super) beta: Vector,
-    /// 1 for chains that count now, else 0.
+    /// 1 for chains that are counted now, otherwise 0.
     pub(super) weight: Vector,
     pub(super) random: LaneRandom<LANES>,
 }
@@ -58,7 +60,8 @@ fn pair_field(form: &CountedQuadratic, row: &GibbsRow, on: &[Vector], label: usi
     field
 }
 
-/// Adds to `sums` the conditional probability that each label is on, where the chain counts.
+/// Sweeps once, and adds to `sums` the conditional probability that each label is on, for chains
+/// that count.
 #[multiversion(targets = "simd")]
 pub(super) fn sweep(
     form: &CountedQuadratic,
@@ -164,7 +167,7 @@ fn update_group(
 pub(super) fn log_weight(form: &CountedQuadratic, row: &GibbsRow, replica: &Replica) -> Vector {
     let mut total = same(0.0);
     for (label, on) in replica.on.iter().enumerate() {
-        // Each pair is met twice.
+        // Each pair occurs twice.
         let field = pair_field(form, row, &replica.on, label);
         total += *on * field.map(|field| 0.5 * (field + row.theta[label]));
     }
@@ -174,8 +177,8 @@ pub(super) fn log_weight(form: &CountedQuadratic, row: &GibbsRow, replica: &Repl
     total
 }
 
-/// How many counting chains have each label on, both labels of each pair, and how many pairs of each
-/// counter are on in them.
+/// Counts the chains in which each label is on and both labels of each pair are on, and the pairs
+/// of each counter that are on in them. Only chains that count are included.
 #[multiversion(targets = "simd")]
 pub(super) fn count_states(
     replica: &Replica,
@@ -194,7 +197,7 @@ pub(super) fn count_states(
     }
 }
 
-/// The sum over lanes: of whole numbers, so the order does not matter.
+/// The sum over lanes. The numbers are integers, so the order does not matter.
 #[inline(always)]
 fn across(mut vector: Vector) -> f32 {
     let mut width = LANES / 2;
@@ -212,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_are_added() {
+    fn across_adds_all_lanes() {
         let mut vector = same(1.0);
         vector.0[3] = 5.0;
         assert_eq!(across(vector), LANES as f32 + 4.0);

@@ -1,24 +1,27 @@
-//! What the chains say: marginals, their standard errors, and whether the chains agree.
+//! Estimates marginals and their standard errors from the chains, and decides whether the chains
+//! agree.
 //!
 //! `m_c` is the mean of the conditionals `p(x_i = 1 | rest)` over the sweeps of chain c: the
-//! Rao–Blackwellised estimate of its marginal. Over C chains the marginal is `p = Σ m_c / C` and, the
-//! chains being independent, its standard error `√(Σ (m_c − p)² / (C (C − 1)))`, whatever the
-//! correlation along a chain. From it
+//! Rao–Blackwellised estimate of its marginal. Over C chains the marginal is `p = Σ m_c / C`. The
+//! chains are independent, so its standard error is `√(Σ (m_c − p)² / (C (C − 1)))`, whatever the
+//! correlation along a chain. Two diagnostics follow:
 //!
-//! - the effective sample: `p (1 − p) / SE²` independent states would have this error; as a part of
-//!   the states drawn, at most 1, the 5 % quantile over labels (the least one of thousands would say
-//!   more of chance than of the chains);
-//! - the potential scale reduction `R̂` of each label, of half-chains of n sweeps: the variance of a
-//!   binary label within one is `m (1 − m) n / (n − 1)`, so with W the mean of `m (1 − m)` and B the
-//!   variance of m over half-chains, `R̂² = (W + B) / (W n / (n − 1))`; the largest over labels.
+//! - The effective sample: `p (1 − p) / SE²` independent states would have this error. It is
+//!   reported as a fraction of the states drawn, at most 1, as the 5 % quantile over labels. (The
+//!   smallest of thousands would reflect chance more than the chains.)
+//! - The potential scale reduction `R̂` of each label, from half-chains of n sweeps. The variance
+//!   of a binary label within one is `m (1 − m) n / (n − 1)`. With W the mean of `m (1 − m)` and B
+//!   the variance of m over half-chains, `R̂² = (W + B) / (W n / (n − 1))`. The largest over labels
+//!   is reported.
 //!
-//! Sums over sweeps are singles in blocks of [`BLOCK`] and doubles beyond.
+//! Sums over sweeps are in single precision within blocks of [`BLOCK`], and in double precision
+//! beyond.
 
 use super::LANES;
 use super::sweep::{Vector, same};
 use crate::infer::Diagnosis;
 
-/// Sweeps that are added in singles.
+/// How many sweeps are added in single precision.
 const BLOCK: u32 = 64;
 /// Chains agree when no scale reduction exceeds this.
 const AGREED: f64 = 1.05;
@@ -31,14 +34,14 @@ pub(super) struct Tally {
     swept: u32,
     half: Vec<[f64; LANES]>,
     first_half: Vec<[f64; LANES]>,
-    /// Over all chains so far: of m, of its square, and of the square of m of half-chains.
+    /// Sums over all chains so far: of m, of its square, and of the square of m of half-chains.
     labels: Vec<[f64; 3]>,
     chains: f64,
     sweeps: f64,
 }
 
 impl Tally {
-    /// For rows of so many labels and an even number of sweeps.
+    /// Prepares for rows with this many labels and an even number of sweeps.
     pub(super) fn new(labels: usize, sweeps: u32) -> Tally {
         Tally {
             block: vec![same(0.0); labels],
@@ -51,21 +54,21 @@ impl Tally {
         }
     }
 
-    /// Forgets the row before.
+    /// Clears the previous row.
     pub(super) fn clear(&mut self) {
         self.labels.fill([0.0; 3]);
         self.chains = 0.0;
         self.restart();
     }
 
-    /// Ends the burn-in: nothing that was added counts.
+    /// Ends the burn-in: discards everything added so far.
     pub(super) fn restart(&mut self) {
         self.block.fill(same(0.0));
         self.half.fill([0.0; LANES]);
         self.swept = 0;
     }
 
-    /// A sweep was added to the block.
+    /// Records that a sweep was added to the block.
     pub(super) fn swept(&mut self) {
         self.swept += 1;
         let half = (self.sweeps / 2.0) as u32;
@@ -123,14 +126,14 @@ impl Tally {
         let n = (self.sweeps / 2.0).max(2.0);
         let within = (sum - squares) / halves;
         let between = ((squares - sum * sum / halves) / (halves - 1.0)).max(0.0);
-        // A label that is never on, or always, up to rounding.
+        // The label is never or always on, up to rounding.
         if between <= 1e-12 {
             return 1.0;
         }
         ((within + between) * (n - 1.0) / (n * within.max(0.0))).sqrt().max(1.0)
     }
 
-    /// What is known of the answer, from the labels that were sampled.
+    /// The diagnosis, from the labels that were sampled.
     pub(super) fn diagnosis(&self, labels: impl Iterator<Item = usize>, swept: u32) -> Diagnosis {
         let drawn = self.chains * self.sweeps;
         let (mut reduction, mut largest) = (1.0f64, 0.0f64);

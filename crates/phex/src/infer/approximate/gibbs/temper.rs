@@ -1,10 +1,10 @@
 //! Parallel tempering: replicas of each chain at factors `1 = β₀ > β₁ > … ` on all log-weights.
 //!
 //! Neighbours on the ladder exchange their factors with probability
-//! `min(1, exp((β_a − β_b)(U_b − U_a)))`, U being the log-weight of the state, in turn the pairs
-//! (0, 1), (2, 3) … and (1, 2), (3, 4) …. Factors move rather than states, lane by lane, so a chain is
-//! whichever replica of its lane is at β = 1. The exchange costs two thirds of a sweep, most of it the
-//! log-weights.
+//! `min(1, exp((β_a − β_b)(U_b − U_a)))`, where U is the log-weight of the state. The pairs (0, 1),
+//! (2, 3) … alternate with (1, 2), (3, 4) …. Factors move rather than states, lane by lane, so the
+//! chain of a lane is whichever of its replicas is at β = 1. An exchange costs two thirds of a
+//! sweep, most of it for the log-weights.
 
 use super::LANES;
 use super::quadratic::CountedQuadratic;
@@ -15,11 +15,11 @@ use crate::numeric::LaneRandom;
 /// Sweeps between exchanges.
 pub(super) const EVERY: u32 = 2;
 
-/// The factors and who is at which.
+/// The factors, and which replica has which.
 #[derive(Debug)]
 pub(super) struct Ladder {
     factors: Vec<f32>,
-    /// For each factor, the replica of each lane that is there.
+    /// For each factor, the replica that has it in each lane.
     at: Vec<[usize; LANES]>,
     odd: bool,
 }
@@ -33,7 +33,7 @@ impl Ladder {
         Ladder { factors, at: Vec::new(), odd: false }
     }
 
-    /// Each replica at its own rung.
+    /// Puts each replica on its own rung.
     pub(super) fn reset(&mut self, replicas: &mut [Replica]) {
         self.at = (0..self.factors.len()).map(|rank| [rank; LANES]).collect();
         self.odd = false;
@@ -42,7 +42,7 @@ impl Ladder {
         }
     }
 
-    /// Tries to exchange every other pair of neighbours, in every lane.
+    /// Tries to exchange every other pair of neighbours in every lane.
     pub(super) fn exchange(
         &mut self,
         form: &CountedQuadratic,

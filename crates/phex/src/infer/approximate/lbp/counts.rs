@@ -1,4 +1,4 @@
-//! Messages of cardinality factors: exclusion groups of k members at cost w a pair.
+//! The messages of cardinality factors: exclusion groups of k members with cost w per pair.
 //!
 //! With the cavity odds `a_j` of the members, the message to member i is
 //!
@@ -6,12 +6,15 @@
 //! ρ_i = Σ_m e_m q^C(m+1,2) / Σ_m e_m q^C(m,2)      (e_m the m-th symmetric polynomial of a_{j≠i})
 //! ```
 //!
-//! The polynomials are those of a count of independent members, D(m). To keep it where the weight is,
-//! the odds are tilted by `τ = e^−λ`, `λ = w (c − ½)`, about a count c: then
+//! The polynomials are the distribution D(m) of a count of independent members. To keep it where
+//! the weight is, the odds are tilted by `τ = e^−λ`, `λ = w (c − ½)`, about a count c. Then
 //! `e^{λm} q^C(m,2) = g(m) e^{w c²/2}` with `g(m) = exp(−w (m − c)² / 2)`, and
-//! `ρ_i = τ Σ D₋ᵢ(m) g(m+1) / Σ D₋ᵢ(m) g(m)`. D₋ᵢ comes from D by division by the member's own
-//! polynomial, small counts from below and large ones from above, so that all keep their digits. Cost: O(k²) for all k messages,
-//! where pairs would need k² messages too but pass them around in circles.
+//! `ρ_i = τ Σ D₋ᵢ(m) g(m+1) / Σ D₋ᵢ(m) g(m)`. D₋ᵢ is D divided by the member's own polynomial.
+//! Small counts are computed from below and large ones from above, so that all keep their
+//! precision.
+//!
+//! All k messages together cost O(k²). Pairs would also need k² messages, but would send them
+//! around in loops.
 
 use super::Program;
 use super::labels::Damping;
@@ -20,14 +23,14 @@ use super::number::{Odds, within};
 use super::state::MessageState;
 use crate::numeric::{Elementary, Lanes};
 
-/// Below this total cost of all pairs nothing underflows without a tilt.
+/// Below this total cost of all pairs, nothing underflows without a tilt.
 const SAFE: f64 = 600.0;
-/// Probabilities below this may have lost digits; no weight makes up for it.
+/// Probabilities below this may have lost precision, and no weight makes up for it.
 const FAINT: f64 = 1e-280;
 
 /// The count of a cardinality factor's members, for some rows.
 pub(super) struct Count<const L: usize> {
-    /// Probability of each member on and off, tilted.
+    /// The tilted probability of each member on and off.
     on: Vec<Lanes<f64, L>>,
     off: Vec<Lanes<f64, L>>,
     /// The distribution of the count of independent members.
@@ -39,7 +42,7 @@ pub(super) struct Count<const L: usize> {
 }
 
 impl Program {
-    /// What each member says: its odds without the factor.
+    /// The message of each member to the factor: its odds without the factor.
     #[inline(always)]
     fn member_odds<T: Odds, const L: usize>(
         &self,
@@ -57,7 +60,7 @@ impl Program {
         odds
     }
 
-    /// All messages of a factor, from the newest it was told.
+    /// All messages of a factor, from the newest messages to it.
     #[inline(always)]
     pub(super) fn visit_count<T: Odds, const L: usize>(
         &self,
@@ -71,7 +74,7 @@ impl Program {
             at_most_one(&odds)
         } else {
             let count = Count::new(cost, &odds);
-            // A loop, for closures are not compiled for the vectors of their caller.
+            // A loop, because closures are not compiled for the vectors of their caller.
             let mut fresh = Vec::with_capacity(odds.len());
             for member in 0..odds.len() {
                 fresh.push(count.message(member));
@@ -149,12 +152,12 @@ fn widen<T: Odds, const L: usize>(narrow: &Lanes<T, L>) -> Lanes<f64, L> {
     wide
 }
 
-/// Where no two members may be on, a member hears `1 / (1 + Σ others)`.
+/// When no two members may be on, a member receives `1 / (1 + Σ others)`.
 #[inline(always)]
 fn at_most_one<const L: usize>(odds: &[Lanes<f64, L>]) -> Vec<[Lanes<f64, L>; 2]> {
     let one = Lanes([1.0; L]);
     let mut out = vec![[one, one]; odds.len()];
-    // Sums from both sides, since taking a member out of the whole sum would cancel.
+    // Sums from both sides, because subtracting a member from the whole sum would cancel.
     let (mut before, mut after) = (Lanes([0.0; L]), Lanes([0.0; L]));
     for at in 0..odds.len() {
         out[at][1] += before;
@@ -202,22 +205,25 @@ impl<const L: usize> Count<L> {
         Count { weight, on, off, distribution, tilt, centre }
     }
 
-    /// The odds that a member hears, above and below the line. `D(m) = on D₋ᵢ(m − 1) + off D₋ᵢ(m)`: counts are found from below
-    /// while the second part is the larger, which it is up to some count, and the others from above, where it is the first: so
-    /// no step loses more than a bit, and none passes on more than it was told.
+    /// The odds that a member receives, as numerator and denominator.
+    /// `D(m) = on D₋ᵢ(m − 1) + off D₋ᵢ(m)`. Counts are computed from below while the second term is
+    /// the larger one, which holds up to some count. The others are computed from above, where the
+    /// first term is larger. So no step loses more than a bit, and none amplifies the errors of the
+    /// step before.
     #[inline(always)]
     fn message(&self, member: usize) -> [Lanes<f64, L>; 2] {
         let k = self.on.len();
         let (on, off) = (&self.on[member], &self.off[member]);
         let (least, most) = (off.map(|off| 1.0 / off), on.map(|on| 1.0 / on));
         let mut out = [Lanes([0.0; L]); 2];
-        // How many counts are found from below.
+        // How many counts are computed from below.
         let mut turn = Lanes([0.0; L]);
         let mut up = Lanes([0.0; L]);
         for m in 0..k {
             for lane in 0..L {
                 let (here, told) = (self.distribution[m].0[lane], on.0[lane] * up.0[lane]);
-                // Faint ones are left out, which is missed where the member is far likelier on than off.
+                // Faint counts are left out. That matters only where the member is far likelier on
+                // than off.
                 let faint = here < FAINT;
                 let begins = m > 0 || !faint || off.0[lane] > 1e-8;
                 let rises = begins && turn.0[lane] == m as f64 && (faint || here >= 2.0 * told);
@@ -269,39 +275,37 @@ fn likely_count<const L: usize>(cost: f64, odds: &[Lanes<f64, L>]) -> Lanes<f64,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numeric::{log_add, log_sum_exp};
     use crate::testkit::Random;
 
-    /// The message to a member from the polynomials of the others, which are sums of positive numbers.
+    /// The message to a member from the polynomials of the others, which are sums of positive
+    /// numbers.
     fn direct(cost: f64, odds: &[f64], member: usize) -> f64 {
-        // As logarithms, for they leave any range.
+        // As logarithms, because they exceed any range.
         let mut polynomial = vec![0.0];
         for (_, odds) in odds.iter().enumerate().filter(|(at, _)| *at != member) {
             polynomial.push(f64::NEG_INFINITY);
             for m in (1..polynomial.len()).rev() {
-                let (a, b): (f64, f64) = (polynomial[m], polynomial[m - 1] + odds.ln());
-                polynomial[m] = a.max(b) + (-(a - b).abs()).exp().ln_1p();
+                polynomial[m] = log_add(polynomial[m], polynomial[m - 1] + odds.ln());
             }
         }
         let sum = |shift: usize| {
             let pairs =
                 |m: usize| cost * (m * (m + 1) / 2) as f64 - cost * (m * (1 - shift)) as f64;
-            let terms: Vec<f64> =
-                polynomial.iter().enumerate().map(|(m, log)| log - pairs(m)).collect();
-            let most = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            most + terms.iter().map(|term| (term - most).exp()).sum::<f64>().ln()
+            log_sum_exp(polynomial.iter().enumerate().map(|(m, log)| log - pairs(m)))
         };
         (sum(1) - sum(0)).exp()
     }
 
     #[test]
-    fn messages_keep_their_digits() {
+    fn messages_keep_their_precision() {
         let mut random = Random::new(5);
         for k in [2, 3, 8, 31, 45, 120] {
             for cost in [0.01, 0.2, 0.8, 2.0, 6.0] {
                 for spread in [0.5, 2.0, 6.0] {
                     let mut odds: Vec<f64> =
                         (0..k).map(|_| (random.normal() * spread).exp()).collect();
-                    // Some are as good as known.
+                    // Some members are practically certain.
                     odds.iter_mut().take(k / 10).for_each(|odds| *odds = 1e90);
                     odds.iter_mut().rev().take(k / 12).for_each(|odds| *odds = 1e240);
                     let lanes: Vec<Lanes<f64, 1>> =
@@ -311,11 +315,11 @@ mod tests {
                         let [above, below] = count.message(member);
                         let (found, truth) = (above.0[0] / below.0[0], direct(cost, &odds, member));
                         let error = (found / truth - 1.0).abs();
-                        // What is known hears nothing that would matter.
+                        // What a certain member receives does not matter.
                         let known = odds[member] > 1e80;
                         assert!(
                             known || error < 1e-9,
-                            "{k} at {cost}, {spread}: {found} for {truth}"
+                            "{k} at {cost}, {spread}: {found}, not {truth}"
                         );
                     }
                 }

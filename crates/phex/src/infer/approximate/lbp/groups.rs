@@ -1,15 +1,16 @@
-//! Messages of one-of groups: nodes of k states.
+//! The messages of one-of groups: nodes of k states.
 //!
-//! The weight of a state is its own times all that it is told, `W_s = w_s Π m(s)`. A link's label
-//! with cavity probability `p` says `m(s) = ψ(s, 0)(1 − p) + ψ(s, 1) p` of the states that the link
-//! lists and nothing of the others, and hears
+//! The weight of a state is its own weight times all messages to it, `W_s = w_s Π m(s)`. A link's
+//! label with cavity probability `p` sends `m(s) = ψ(s, 0)(1 − p) + ψ(s, 1) p` to the states that
+//! the link lists, and nothing to the others. It receives
 //!
 //! ```text
 //! ρ = M(1) / M(0),   M(x) = Σ_{s listed} ψ(s, x) W_s / m(s) + (Σ_s W_s − Σ_{s listed} W_s)
 //! ```
 //!
-//! So a visit costs O(states + entries), not O(states · neighbours): in a hierarchy a label lists
-//! only its own children of the group's 1000. Doubles throughout, whatever the messages are.
+//! So a visit costs O(states + entries), not O(states · neighbours). In a hierarchy a label lists
+//! only its own children among the 1000 of the group. All arithmetic is in double precision,
+//! whatever the type of the messages.
 
 use super::labels::Damping;
 use super::number::{Odds, Scaled, within};
@@ -17,12 +18,12 @@ use super::state::MessageState;
 use super::{EntryWeights, Program};
 use crate::numeric::Lanes;
 
-/// Nothing is said with more conviction than this: a state that one factor forbids can be revived
-/// for the message back to that factor.
+/// No message is more certain than this. So a state that one factor forbids can be revived for the
+/// message back to that factor.
 const FAINT: f64 = 1e-200;
 
 impl Program {
-    /// All messages of a group, from the newest it was told.
+    /// All messages of a group, from the newest messages to it.
     #[inline(always)]
     pub(super) fn visit_group<T: Odds, const L: usize>(
         &self,
@@ -52,7 +53,7 @@ impl Program {
         }
     }
 
-    /// The weights of a group's states from the newest that it was told, and their sum.
+    /// The weights of a group's states from the newest messages to it, and their sum.
     #[inline(always)]
     pub(super) fn weigh_group<T: Odds, const L: usize>(
         &self,
@@ -87,7 +88,8 @@ impl Program {
         total
     }
 
-    /// What a group says to cardinality factors: the odds of its part without what they said.
+    /// The messages of a group to cardinality factors: the odds of its part without what the
+    /// factors sent.
     #[inline(always)]
     pub(super) fn tell_parts<T: Odds, const L: usize>(
         &self,
@@ -110,7 +112,7 @@ impl Program {
         }
     }
 
-    /// What the labels of links say of the states that they list.
+    /// The messages of the labels of links to the states that they list.
     #[inline(always)]
     fn hear_links<T: Odds, const L: usize>(&self, state: &mut MessageState<T, L>, group: usize) {
         for &link in &self.layout.group_links[group] {
@@ -192,7 +194,8 @@ impl Program {
         (off + rest, on + rest)
     }
 
-    /// What a group says over a table to the other group: `Σ_s ψ(s, t) W_s / m(s)` for each `t`.
+    /// The message of a group over a table to the other group: `Σ_s ψ(s, t) W_s / m(s)` for each
+    /// `t`.
     #[inline(always)]
     fn say_table<T: Odds, const L: usize>(
         &self,
@@ -218,7 +221,8 @@ impl Program {
                 fresh[to].0[lane] += factor * cavity[from].0[lane];
             }
         }
-        // Messages sum to the number of states, so that mixing old and new is mixing probabilities.
+        // Messages sum to the number of states, so that mixing old and new messages mixes
+        // probabilities.
         let mut sum = Lanes([0.0; L]);
         fresh.iter().for_each(|fresh| sum += fresh.map(|value| value.max(0.0)));
         let scale = sum.map(|sum| target.len() as f64 / sum);
@@ -233,7 +237,7 @@ impl Program {
         }
     }
 
-    /// The weights of a group's states without what a table said.
+    /// The weights of a group's states without the message of a table.
     #[inline(always)]
     pub(super) fn table_cavity<T: Odds, const L: usize>(
         &self,
@@ -251,8 +255,8 @@ impl Program {
     }
 }
 
-/// The weight of the states that are not listed: all but the listed, and where that would cancel, the
-/// sum itself.
+/// The weight of the states that are not listed: the total minus the listed, or, where that would
+/// cancel, the sum itself.
 #[inline(always)]
 pub(super) fn rest<const L: usize>(
     weights: &[Lanes<f64, L>],

@@ -1,14 +1,14 @@
-//! Messages of binary labels: the inner loop.
+//! The messages of binary labels: the inner loop.
 //!
-//! With the belief odds `B_i` of the sender and the message `ρ` that came the other way, the cavity
-//! odds are `C = B_i / ρ`, and the message over a pair with weights `ψ` is
+//! With the belief odds `B_i` of the sender and the message `ρ` from the other direction, the
+//! cavity odds are `C = B_i / ρ`, and the message over a pair with weights `ψ` is
 //!
 //! ```text
 //! ρ' = (ψ₁₀ + ψ₁₁ C) / (ψ₀₀ + ψ₀₁ C) = (ψ₁₀ ρ + ψ₁₁ B_i) / (ψ₀₀ ρ + ψ₀₁ B_i)
 //! ```
 //!
-//! (first index the receiver): one division, no exponential. Damping mixes the probabilities
-//! `ρ/(1 + ρ)` of the old and the new message, which needs no second division.
+//! (the first index is the receiver). It costs one division and no exponential. Damping mixes the
+//! probabilities `ρ/(1 + ρ)` of the old and the new message, which needs no second division.
 
 use super::layout::{MessageLayout, Weights};
 use super::number::{Odds, Scaled, within};
@@ -16,7 +16,7 @@ use super::state::MessageState;
 use super::{mild, single};
 use crate::numeric::Lanes;
 
-/// The part of old messages that is kept.
+/// The fraction of old messages that is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Damping<T> {
     pub(super) old: T,
@@ -35,7 +35,7 @@ impl<T: Odds> Damping<T> {
         above / below
     }
 
-    /// The same, above and below the line.
+    /// The same, as numerator and denominator.
     #[inline(always)]
     pub(super) fn fraction(self, above: T, below: T, before: T) -> (T, T) {
         let fresh = self.new * (T::ONE + before);
@@ -44,8 +44,8 @@ impl<T: Odds> Damping<T> {
     }
 }
 
-/// The product of a label's own odds and all that it is told, of which `SAFE` messages at a time stay
-/// in range.
+/// The product of a label's own odds and all messages to it. `SAFE` messages at a time stay in
+/// range.
 #[inline(always)]
 pub(super) fn belief<T: Odds, const L: usize, const SAFE: usize>(
     own: &Scaled<T, L>,
@@ -54,7 +54,8 @@ pub(super) fn belief<T: Odds, const L: usize, const SAFE: usize>(
 ) -> Scaled<T, L> {
     let mut belief = *own;
     for some in messages.chunks(SAFE) {
-        // Four products at once: a chain of one row waits for each multiplication.
+        // Four products at once, because with a single row one chain of multiplications would wait
+        // for each result.
         let mut four = [Lanes([T::ONE; L]); 4];
         let whole = some.chunks_exact(4);
         let rest = whole.remainder();
@@ -102,8 +103,8 @@ pub(super) fn message<T: Odds, const L: usize>(
     out
 }
 
-/// Takes in how much a belief changes: its probability, and its odds in proportion, which show what
-/// a probability close to 0 or 1 hides.
+/// Records how much a belief changes: its probability, and the relative change of its odds, which
+/// shows what a probability close to 0 or 1 hides.
 #[inline(always)]
 pub(super) fn watch_change<T: Odds, const L: usize>(
     state: &mut MessageState<T, L>,
@@ -114,7 +115,7 @@ pub(super) fn watch_change<T: Odds, const L: usize>(
         let (old, new) = (old.0[lane], new.0[lane]);
         let difference = if new > old { new - old } else { old - new };
         let probability = difference / ((T::ONE + new) * (T::ONE + old));
-        // Where it is as good as certain, nothing is hidden any more.
+        // Where the label is practically certain, nothing is hidden any more.
         let open = new > T::CERTAIN && new * T::CERTAIN < T::ONE;
         let proportion = if open { difference / (new + old) } else { T::ZERO };
         let (change, drift) = (&mut state.change.0[lane], &mut state.drift.0[lane]);
@@ -123,16 +124,16 @@ pub(super) fn watch_change<T: Odds, const L: usize>(
     }
 }
 
-/// The weights of pairs, in the forms that messages use.
+/// The weights of pairs, in the forms that messages need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pairs<'a, T> {
-    /// Of any pair.
+    /// For any pair.
     pub(super) weights: &'a [Weights<T>],
-    /// The weight of labels that differ, where all pairs are symmetric and mild.
+    /// The weight of labels that differ, if all pairs are symmetric and mild.
     pub(super) ratios: Option<&'a [T]>,
 }
 
-/// One label, in place: its belief, then its messages over pairs and to its factors.
+/// Updates one label in place: its belief, then its messages over pairs and to its factors.
 #[inline(always)]
 pub(super) fn visit<T: Odds, const L: usize>(
     layout: &MessageLayout,
@@ -159,7 +160,7 @@ pub(super) fn visit<T: Odds, const L: usize>(
     }
 }
 
-/// All labels at once: messages from those before, into the other buffer.
+/// Updates all labels at once: messages from the previous ones, into the other buffer.
 #[inline(always)]
 pub(super) fn flood<T: Odds, const L: usize>(
     layout: &MessageLayout,
@@ -188,7 +189,7 @@ pub(super) fn flood<T: Odds, const L: usize>(
     std::mem::swap(&mut state.messages, &mut state.next);
 }
 
-/// The belief of a label from the newest that it was told, which it says to its larger factors.
+/// The belief of a label from the newest messages to it. The label sends it to its larger factors.
 #[inline(always)]
 pub(super) fn hear<T: Odds, const L: usize, const SAFE: usize>(
     layout: &MessageLayout,
@@ -212,7 +213,7 @@ pub(super) fn hear<T: Odds, const L: usize, const SAFE: usize>(
     odds
 }
 
-/// What a label says to its larger factors: its odds without what each said.
+/// The messages of a label to its larger factors: its odds without what each of them sent.
 #[inline(always)]
 pub(super) fn tell_factors<T: Odds, const L: usize>(
     layout: &MessageLayout,

@@ -1,4 +1,4 @@
-//! The factor graph laid out for sweeps.
+//! Lays out the factor graph for sweeps.
 //!
 //! Each binary label has its incoming pair messages side by side (slots), then its ports: one for
 //! each larger factor that it belongs to.
@@ -7,7 +7,7 @@ use super::number::Odds;
 use crate::infer::Unfit;
 use crate::infer::approximate::network::{Network, PairFactor};
 
-/// Weights of a pair for the message from one end: `[on ← off, on ← on, off ← off, off ← on]`.
+/// The weights of a pair for the message from one end: `[on ← off, on ← on, off ← off, off ← on]`.
 pub(super) type Weights<T> = [T; 4];
 
 /// A member of a cardinality factor.
@@ -26,11 +26,11 @@ pub(super) struct MessageLayout {
     pub(super) label: Vec<usize>,
     /// The slots of node `i` are `slots[i]..slots[i + 1]`.
     pub(super) slots: Vec<usize>,
-    /// The slot of the message the other way.
+    /// The slot of the message in the other direction.
     pub(super) reverse: Vec<u32>,
     /// The node at which a slot arrives.
     pub(super) owner: Vec<u32>,
-    /// The pair of each slot; the first half of slots of a pair is its `a`.
+    /// The two slots of each pair; the first is that of its label `a`.
     pub(super) pair_slots: Vec<[u32; 2]>,
     /// The ports of node `i` are `ports[i]..ports[i + 1]`.
     pub(super) ports: Vec<usize>,
@@ -40,32 +40,32 @@ pub(super) struct MessageLayout {
     pub(super) link_port: Vec<usize>,
     /// The members of each cardinality factor.
     pub(super) members: Vec<Vec<Member>>,
-    /// The factor and group of each part, and its place among the factor's parts.
+    /// The factor and group of each part, and its index among the factor's parts.
     pub(super) parts: Vec<(usize, usize, usize)>,
     /// The links, parts and tables of each one-of group.
     pub(super) group_links: Vec<Vec<usize>>,
     pub(super) group_parts: Vec<Vec<usize>>,
     pub(super) group_tables: Vec<Vec<usize>>,
-    /// What normalising the weights of pairs took away.
+    /// The log-weight that normalising the weights of pairs removed.
     pub(super) constant: f64,
-    /// The largest finite log-weight ratio of a pair; infinite when some state is forbidden.
+    /// The largest finite log-weight ratio of a pair. It is infinite when some state is forbidden.
     pub(super) strongest: f64,
     /// The same for one row, where lanes run over the messages of a label.
     pub(super) flat: Flat,
 }
 
-/// Slots of one row: those of a label fill whole vectors, the last with blanks.
+/// The slots for a single row. Those of a label fill whole vectors, padded with blanks.
 #[derive(Debug)]
 pub(super) struct Flat {
     /// The first slot of each node.
     pub(super) start: Vec<usize>,
-    /// The slot of the message the other way; blanks point behind the last slot.
+    /// The slot of the message in the other direction. Blanks point past the last slot.
     pub(super) reverse: Vec<u32>,
-    /// The place of each slot of [`MessageLayout`].
+    /// The position of each slot of [`MessageLayout`].
     pub(super) place: Vec<u32>,
 }
 
-/// Messages of a label that go side by side in one row.
+/// How many messages of a label run side by side for a single row.
 pub(super) const WIDTH: usize = 8;
 
 impl Flat {
@@ -172,7 +172,7 @@ impl MessageLayout {
         })
     }
 
-    /// The weights of the message that leaves at each slot: from its owner to the other end.
+    /// The weights of the message that leaves at each slot, from its owner to the other end.
     pub(super) fn weights<T: Odds>(&self, network: &Network) -> Vec<Weights<T>> {
         let mut all = vec![[T::ZERO; 4]; self.reverse.len()];
         for (pair, &[at_a, at_b]) in network.pairs.iter().zip(&self.pair_slots) {
@@ -184,7 +184,8 @@ impl MessageLayout {
         all
     }
 
-    /// `exp(−cost)` of labels that differ, a slot each, where all pairs are symmetric and weak enough.
+    /// `exp(−cost)` of labels that differ, one per slot, if all pairs are symmetric and weak
+    /// enough.
     pub(super) fn ratios<T: Odds>(&self, network: &Network) -> Option<Vec<T>> {
         let mut all = vec![T::ONE; self.reverse.len()];
         for (pair, slots) in network.pairs.iter().zip(&self.pair_slots) {

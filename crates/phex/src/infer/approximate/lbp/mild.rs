@@ -1,8 +1,10 @@
-//! The fast way of messages, where all pairs are symmetric and mild.
+//! The fast path for messages, when all pairs are symmetric and mild.
 //!
-//! With `t = ψ(x ≠ y) / ψ(x = y)` the message is `ρ' = (t ρ + B) / (ρ + t B)`: two multiplications and
-//! two additions. Two messages share a division: `a/b = a d / (b d)` and `c/d = c b / (b d)`. Messages
-//! lie within `t` and `1/t`, so nothing is clipped, and eight multiply before the exponent is split off. About a quarter of the time goes into arithmetic; the rest moves messages.
+//! With `t = ψ(x ≠ y) / ψ(x = y)` the message is `ρ' = (t ρ + B) / (ρ + t B)`, which costs two
+//! multiplications and two additions. Two messages share a division: `a/b = a d / (b d)` and
+//! `c/d = c b / (b d)`. Messages are between `t` and `1/t`, so nothing is clipped, and eight of
+//! them are multiplied before the exponent is split off. About a quarter of the time is arithmetic.
+//! The rest moves messages.
 
 use super::labels::{Damping, hear};
 use super::layout::MessageLayout;
@@ -10,7 +12,7 @@ use super::number::Odds;
 use super::state::MessageState;
 use crate::numeric::Lanes;
 
-/// A message above and below the line.
+/// A message as numerator and denominator.
 #[inline(always)]
 pub(super) fn fraction<T: Odds>(
     ratio: T,
@@ -26,7 +28,7 @@ pub(super) fn fraction<T: Odds>(
     }
 }
 
-/// Two messages by one division.
+/// Two messages with one division.
 #[inline(always)]
 fn two<T: Odds, const L: usize>(
     ratios: [T; 2],
@@ -38,7 +40,7 @@ fn two<T: Odds, const L: usize>(
     let mut out = [Lanes([T::ONE; L]); 2];
     for lane in 0..L {
         let belief = odds.0[lane];
-        // Written out: closures are not compiled for the vectors of their caller.
+        // Written out, because closures are not compiled for the vectors of their caller.
         let (back_0, before_0) = (back[0].0[lane], before[0].0[lane]);
         let (back_1, before_1) = (back[1].0[lane], before[1].0[lane]);
         let first = fraction(ratios[0], belief, back_0, before_0, damping);
@@ -50,7 +52,7 @@ fn two<T: Odds, const L: usize>(
     out
 }
 
-/// One message. The division is the same as that of two, so that the answer is too.
+/// One message. The division is the same as for two, so that the result is too.
 #[inline(always)]
 fn one<T: Odds, const L: usize>(
     ratio: T,
@@ -67,7 +69,7 @@ fn one<T: Odds, const L: usize>(
     out
 }
 
-/// One label: its belief, then its messages, in place or into the other buffer.
+/// Updates one label: its belief, then its messages, in place or into the other buffer.
 #[inline(always)]
 pub(super) fn visit<T: Odds, const L: usize, const FLOOD: bool>(
     layout: &MessageLayout,

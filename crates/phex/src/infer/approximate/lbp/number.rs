@@ -1,32 +1,33 @@
-//! Odds with an exponent of their own.
+//! Odds with their own exponent.
 //!
-//! A belief is the product of hundreds of messages. It is kept as `mantissa · 2^exponent`, the
-//! exponent a number of the same type, so that nothing overflows and no logarithm is needed.
+//! A belief is the product of hundreds of messages. It is stored as `mantissa · 2^exponent`, where
+//! the exponent is a number of the same type. So nothing overflows, and no logarithm is needed.
 
 use crate::infer::Number;
 use crate::numeric::Scalar;
 use crate::numeric::{Elementary, Lanes};
 
-/// A number type of messages.
+/// A number type for messages.
 pub(crate) trait Odds: Elementary + Number {
-    /// Messages along pairs are kept within this and its inverse: four of them multiply safely.
+    /// Messages along pairs are clamped to this and its inverse, so that four of them multiply
+    /// safely.
     const MESSAGE: Self;
-    /// Messages of larger factors, and cavity odds.
+    /// The same limit for the messages of larger factors, and for cavity odds.
     const WIDE: Self;
     /// Beliefs enter messages with at most this exponent.
     const EXPONENT: Self;
-    /// The exponent of odds that nothing outweighs: sums with it are still exact.
-    const KNOWN: f64;
-    /// Odds below this, or above its inverse, are as good as certain.
+    /// The exponent of odds that nothing outweighs. Sums with it are still exact.
+    const FIXED: f64;
+    /// Odds below this, or above its inverse, are practically certain.
     const CERTAIN: Self;
-    /// Pairs whose labels differ at no more cost than this take the fast way: eight messages multiply
-    /// safely, and two can share a division.
+    /// Pairs whose labels differ at no more cost than this use the fast path: eight messages
+    /// multiply safely, and two can share a division.
     const MILD: f64;
-    /// On the fast way beliefs enter messages with at most this exponent.
+    /// On the fast path, beliefs enter messages with at most this exponent.
     const MILD_EXPONENT: Self;
-    /// Odds are no closer to a fixed point than this, in proportion.
+    /// Odds get no closer to a fixed point than this, relatively.
     const ROUNDING: f64;
-    /// Probabilities are no closer than this.
+    /// Probabilities get no closer to a fixed point than this.
     const NOISE: f64;
     /// Mantissa in `[1, 2)` and exponent of a positive number.
     fn split(self) -> (Self, Self);
@@ -38,7 +39,7 @@ impl Odds for f32 {
     const MESSAGE: f32 = 1_073_741_824.0; // 2³⁰
     const WIDE: f32 = 1.329_228e36; // 2¹²⁰
     const EXPONENT: f32 = 90.0;
-    const KNOWN: f64 = 8_388_608.0; // 2²³
+    const FIXED: f64 = 8_388_608.0; // 2²³
     const CERTAIN: f32 = 1e-20;
     const ROUNDING: f64 = 1e-4;
     const NOISE: f64 = 5e-6;
@@ -63,7 +64,7 @@ impl Odds for f64 {
     const MESSAGE: f64 = 1.809_251_394_333_065_6e75; // 2²⁵⁰
     const WIDE: f64 = 6.668_014_432_879_854e240; // 2⁸⁰⁰
     const EXPONENT: f64 = 700.0;
-    const KNOWN: f64 = 1_073_741_824.0; // 2³⁰
+    const FIXED: f64 = 1_073_741_824.0; // 2³⁰
     const CERTAIN: f64 = 1e-25;
     const ROUNDING: f64 = 1e-11;
     const NOISE: f64 = 0.0;
@@ -95,12 +96,12 @@ impl<T: Odds, const L: usize> Scaled<T, L> {
     pub(crate) const ONE: Self =
         Scaled { mantissa: Lanes([T::ONE; L]), exponent: Lanes([T::ZERO; L]) };
 
-    /// `e` to these powers, of any size; infinite ones become [`Odds::KNOWN`].
+    /// `e` to these powers, of any size. Infinite ones become [`Odds::FIXED`].
     #[inline(always)]
     pub(crate) fn exp(log: Lanes<f64, L>) -> Self {
         let mut out = Self::ONE;
         for lane in 0..L {
-            let clipped = clip(log.0[lane] * std::f64::consts::LOG2_E, T::KNOWN);
+            let clipped = clip(log.0[lane] * std::f64::consts::LOG2_E, T::FIXED);
             let down = clipped.floor();
             let rest = (clipped - down - 1.0) * std::f64::consts::LN_2;
             out.mantissa.0[lane] = T::from_f64(2.0 * rest.exp_downwards());
@@ -125,7 +126,7 @@ impl<T: Odds, const L: usize> Scaled<T, L> {
         }
     }
 
-    /// As plain odds, with the exponent clipped.
+    /// As plain odds, with a clipped exponent.
     #[inline(always)]
     pub(crate) fn odds(&self, most: T) -> Lanes<T, L> {
         let exponent = self.exponent.map(|exponent| clip(exponent, most));
@@ -133,14 +134,14 @@ impl<T: Odds, const L: usize> Scaled<T, L> {
     }
 }
 
-/// Within ± the limit.
+/// Clamps to ± the limit.
 #[inline(always)]
 pub(crate) fn clip<T: Scalar>(value: T, limit: T) -> T {
     let value = if value > limit { limit } else { value };
     if value < -limit { -limit } else { value }
 }
 
-/// Within the limit and its inverse.
+/// Clamps to the limit and its inverse.
 #[inline(always)]
 pub(crate) fn within<T: Scalar>(value: T, limit: T) -> T {
     let least = T::ONE / limit;
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_of_many_odds_keep_their_size() {
+    fn products_of_many_odds_do_not_overflow() {
         let logs = [0.0, 3.5, -2.25, 700.0, -5000.0, 1e6, 88.7, -88.7];
         let mut scaled = Scaled::<f32, 8>::exp(Lanes(logs));
         let mut exact = logs;

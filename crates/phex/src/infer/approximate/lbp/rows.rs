@@ -1,4 +1,4 @@
-//! Rows through lanes: each lane takes the next row as soon as its own is done.
+//! Runs rows through lanes. Each lane takes the next row as soon as its own is done.
 
 use multiversion::multiversion;
 
@@ -10,11 +10,11 @@ use super::{Lbp, Program};
 use crate::infer::pool::Pool;
 use crate::infer::{Answers, Block, Diagnosis, MessageOrder, Number};
 
-/// Beliefs whose odds change more than this times the tolerance, in proportion, have not converged,
-/// however close to 0 or 1 they are: a damped message may still be on its way to something far off.
+/// A belief whose odds change relatively by more than this times the tolerance has not converged,
+/// however close to 0 or 1 it is. A damped message may still be moving towards a distant value.
 const DRIFT: f64 = 1e3;
 
-/// What an iteration needs beside the messages.
+/// What an iteration needs in addition to the messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IterationInputs<'a, T> {
     pub(super) compiled: &'a Program,
@@ -25,7 +25,7 @@ pub(super) struct IterationInputs<'a, T> {
 }
 
 impl<T: Odds> IterationInputs<'_, T> {
-    /// One iteration; `backwards` turns the order of in-place sweeps.
+    /// Runs one iteration. `backwards` reverses the order of in-place sweeps.
     #[inline(always)]
     fn iterate<const L: usize>(
         &self,
@@ -50,18 +50,19 @@ impl<T: Odds> IterationInputs<'_, T> {
         }
     }
 
-    /// Some iterations, the last two watched: after a turn a label sees no news of those behind it.
+    /// Runs some iterations and watches the last two, because after a reversal a label has no news
+    /// from those behind it.
     #[inline(always)]
     fn iterations<const L: usize>(&self, state: &mut MessageState<T, L>, stride: u32) {
         (state.change.0, state.drift.0) = ([T::ZERO; L], [T::ZERO; L]);
         for at in 0..stride {
-            // Up and down again: in a tree two sweeps reach everything.
+            // Forwards and backwards: in a tree two sweeps reach everything.
             self.iterate(state, at + 2 >= stride, at % 2 == 1);
         }
     }
 }
 
-/// A number type with the functions compiled for each vector width.
+/// A number type whose functions are compiled for each vector width.
 pub(super) trait Vectors<const L: usize>: Odds {
     fn iterations(step: &IterationInputs<'_, Self>, state: &mut MessageState<Self, L>, stride: u32);
     fn load(compiled: &Program, state: &mut MessageState<Self, L>, fresh: &[bool; L]);
@@ -132,7 +133,7 @@ vectors!(f32, 1);
 vectors!(f64, 1);
 
 impl Lbp {
-    /// Runs rows side by side until each has converged or used up its iterations.
+    /// Runs rows side by side until each has converged or has used up its iterations.
     pub(super) fn run_lanes<S: Number, T: Vectors<L>, const L: usize>(
         &self,
         pairs: Pairs<'_, T>,
@@ -154,7 +155,8 @@ impl Lbp {
         let Program { network, layout, .. } = &self.compiled;
         let fresh = || MessageState::new(network, layout, pairs.ratios, flooding);
         let mut state = pool.take().unwrap_or_else(fresh);
-        // All lanes are at multiples of the stride, so that a row's answer is its own.
+        // All lanes are at multiples of the stride, so that a row's answer does not depend on the
+        // others.
         let stride =
             [4, 2, 1].into_iter().find(|&s| options.iterations.is_multiple_of(s)).unwrap_or(1);
         let tolerance = options.tolerance.max(T::NOISE);
@@ -191,7 +193,7 @@ impl Lbp {
                 continue;
             }
             let (changes, drifts) = (state.change, state.drift);
-            // Rows that go on must not see what answering others changes.
+            // Rows that continue must not see the changes from answering others.
             let goes_on = (0..L).any(|lane| row_of[lane].is_some() && !finished[lane]);
             let kept = goes_on.then(|| state.keep());
             state.spread(layout);

@@ -1,14 +1,14 @@
-//! From messages to answers.
+//! Computes answers from messages.
 //!
-//! The Bethe estimate of log Z is exact on trees. With the sums `Z_i` of the unnormalised beliefs and
-//! `Z_f = Σ ψ_f Π n_{i→f}` of cavities it is
+//! The Bethe estimate of log Z is exact on trees. With the sums `Z_i` of the unnormalised beliefs
+//! and `Z_f = Σ ψ_f Π n_{i→f}` of cavities it is
 //!
 //! ```text
 //! log Z = Σ_i log Z_i + Σ_f ( log Z_f − Σ_{i ∈ f} log Z_i )
 //! ```
 //!
-//! where a binary label has `Z_i = 1 + B_i`. The terms of labels and pairs are multiplied, with an
-//! exponent of their own, so that a row costs a few logarithms only.
+//! where a binary label has `Z_i = 1 + B_i`. The terms of labels and pairs are multiplied with a
+//! separate exponent, so that a row costs only a few logarithms.
 
 use super::Program;
 use super::groups::rest;
@@ -21,7 +21,7 @@ use crate::infer::{Answers, Block, Evidence, Number};
 use crate::numeric::Lanes;
 use crate::numeric::Scalar;
 
-/// A long product.
+/// A long product with a separate exponent.
 struct Product<T, const L: usize> {
     mantissa: Lanes<T, L>,
     exponent: Lanes<f64, L>,
@@ -37,7 +37,7 @@ impl<T: Odds, const L: usize> Product<T, L> {
 }
 
 impl Program {
-    /// Beliefs from the final messages, and log Z of each lane.
+    /// Computes beliefs from the final messages, and log Z of each lane.
     #[inline(always)]
     pub(super) fn settle<T: Odds, const L: usize>(
         &self,
@@ -87,7 +87,7 @@ impl Program {
         }
         let mut out = [0.0; L];
         for lane in 0..L {
-            // Exponents are integers: what is known cancels exactly.
+            // Exponents are integers, so those of evidence cancel exactly.
             let exponent = product.exponent.0[lane] - state.excess[lane];
             let pairs = product.mantissa.0[lane].to_f64().ln() + exponent * std::f64::consts::LN_2;
             out[lane] = pairs + state.offset[lane] + self.network.constant + self.layout.constant;
@@ -96,7 +96,7 @@ impl Program {
         out
     }
 
-    /// Adds the terms of groups and of factors that are not pairs.
+    /// Adds the terms of groups, and of factors that are not pairs.
     #[inline(always)]
     fn add_larger<T: Odds, const L: usize>(&self, state: &MessageState<T, L>, out: &mut [f64; L]) {
         let total = |group: usize| {
@@ -155,7 +155,7 @@ impl Program {
         }
     }
 
-    /// The weight of the states of a part, and of the others.
+    /// The weights of the states of a part, and of the other states.
     #[inline(always)]
     fn part_weights<T: Odds, const L: usize>(
         &self,
@@ -191,7 +191,7 @@ impl Program {
         (start + terms.sum::<f64>()).max(f64::MIN_POSITIVE)
     }
 
-    /// Writes the marginals of binary labels: those of each lane into its row.
+    /// Writes the marginals of binary labels, those of each lane into its row.
     pub(super) fn write_binary<S: Number, T: Odds, const L: usize>(
         &self,
         state: &MessageState<T, L>,
@@ -212,7 +212,7 @@ impl Program {
         }
     }
 
-    /// Writes what else is asked of a lane: one-of groups, evidence, what relations expect.
+    /// Writes the other requested results of a lane: one-of groups, evidence, expected violations.
     pub(super) fn write<S: Number, T: Odds, const L: usize>(
         &self,
         weights: &[Weights<T>],
@@ -247,7 +247,7 @@ impl Program {
         self.network.expectations(|label| marginals[label].to_f64(), both, pairs_on, out);
     }
 
-    /// The probability that both labels of a place are on.
+    /// The probability that both labels of a pair are on.
     fn both<T: Odds, const L: usize>(
         &self,
         weights: &[Weights<T>],
@@ -297,7 +297,7 @@ impl Program {
     }
 }
 
-/// A label without one of its messages: weights of on and off, in proportion.
+/// A label without one of its messages: the relative weights of on and off.
 struct Cavity<T> {
     on: T,
     off: T,

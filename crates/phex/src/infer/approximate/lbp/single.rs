@@ -1,8 +1,8 @@
-//! One row: vector lanes run over the messages of a label.
+//! Runs a single row, with vector lanes over the messages of a label.
 //!
-//! The messages that a label is told stand side by side, in whole vectors whose last places are blank
-//! (message 1, ratio 0, so that they divide by 1). The arithmetic and its order are those of
-//! [`mild`](super::mild), so that a row alone has the answer that it has among others.
+//! The messages to a label are side by side, in whole vectors whose last entries are blank (message
+//! 1, ratio 0, so that they divide by 1). The arithmetic and its order are those of
+//! [`mild`](super::mild), so that a row alone has the same answer as among others.
 
 use super::labels::{Damping, tell_factors, watch_change};
 use super::layout::{MessageLayout, WIDTH};
@@ -22,7 +22,7 @@ fn hear<T: Odds, const L: usize>(
     let [mantissa, exponent] = state.flat_own[node];
     let mut scaled: Scaled<T, 1> =
         Scaled { mantissa: Lanes([mantissa]), exponent: Lanes([exponent]) };
-    // Blanks are 1, and change no product.
+    // Blanks are 1 and change no product.
     for first in (layout.flat.start[node]..layout.flat.start[node + 1]).step_by(WIDTH) {
         let eight = vector(&state.flat, first);
         let mut four = [T::ONE; 4];
@@ -49,7 +49,7 @@ fn hear<T: Odds, const L: usize>(
     odds
 }
 
-/// A vector of messages; neighbours share a division.
+/// A vector of messages. Neighbours share a division.
 #[inline(always)]
 fn messages<T: Odds>(
     ratios: &[T; WIDTH],
@@ -61,7 +61,7 @@ fn messages<T: Odds>(
     let (mut above, mut below) = ([T::ONE; WIDTH], [T::ONE; WIDTH]);
     for at in 0..WIDTH {
         (above[at], below[at]) = fraction(ratios[at], belief[at], back[at], before[at], damping);
-        // A blank's partner has the division to itself.
+        // The partner of a blank has the division to itself.
         below[at] = if ratios[at] == T::ZERO { T::ONE } else { below[at] };
     }
     let mut out = [T::ONE; WIDTH];
@@ -99,7 +99,7 @@ fn send<T: Odds, const L: usize>(
     messages(&ratios, belief, &back, &before, damping)
 }
 
-/// One label, in place.
+/// Updates one label in place.
 #[inline(always)]
 pub(super) fn visit<T: Odds, const L: usize>(
     layout: &MessageLayout,
@@ -112,14 +112,14 @@ pub(super) fn visit<T: Odds, const L: usize>(
     let mut left = layout.slots[node + 1] - layout.slots[node];
     for first in (layout.flat.start[node]..layout.flat.start[node + 1]).step_by(WIDTH) {
         let fresh = send(layout, state, first, &belief, damping);
-        // Blanks say nothing.
+        // Blanks send nothing.
         let reverse = &layout.flat.reverse[first..first + left.min(WIDTH)];
         left = left.saturating_sub(WIDTH);
         reverse.iter().zip(fresh).for_each(|(&other, fresh)| state.flat[other as usize] = fresh);
     }
 }
 
-/// All labels at once: first all beliefs, then all messages, vector after vector.
+/// Updates all labels at once: first all beliefs, then all messages, vector by vector.
 #[inline(always)]
 pub(super) fn flood<T: Odds, const L: usize>(
     layout: &MessageLayout,

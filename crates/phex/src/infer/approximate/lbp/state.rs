@@ -6,63 +6,64 @@ use crate::infer::approximate::network::Network;
 use crate::infer::{Block, Evidence, Number};
 use crate::numeric::Lanes;
 
-/// Labels that are moved between rows and lanes at a time.
+/// How many labels move between rows and lanes at a time.
 pub(super) const TILE: usize = 64;
 
-/// Everything that changes while messages pass.
+/// Everything that changes during message passing.
 #[derive(Debug)]
 pub(super) struct MessageState<T, const L: usize> {
-    /// The own odds of each binary node: score, bias, evidence.
+    /// Each binary node's own odds: score, bias, evidence.
     pub(super) own: Vec<Scaled<T, L>>,
-    /// The odds of each binary node when it was last visited.
+    /// The odds of each binary node at its last visit.
     pub(super) belief: Vec<Lanes<T, L>>,
-    /// The probability of each binary node to be on, and to be off, once it has settled.
+    /// The probability that each binary node is on, and that it is off, once it has settled.
     pub(super) probability: Vec<Lanes<T, L>>,
     pub(super) improbability: Vec<Lanes<T, L>>,
-    /// Messages over pairs, at the slot where they arrive.
+    /// The messages over pairs, at the slot where they arrive.
     pub(super) messages: Vec<Lanes<T, L>>,
-    /// Those of the next iteration, for flooding.
+    /// The messages of the next iteration, for flooding.
     pub(super) next: Vec<Lanes<T, L>>,
-    /// For one row, the messages side by side, with one behind the last for blanks; those of the next
-    /// iteration; and the ratios of pairs, 0 for blanks.
+    /// For one row: the messages side by side, with one past the last for blanks; the messages of
+    /// the next iteration; and the ratios of pairs, with 0 for blanks.
     pub(super) flat: Vec<T>,
     pub(super) flat_next: Vec<T>,
     pub(super) flat_ratios: Vec<T>,
-    /// Likewise the mantissa and exponent of own odds and the belief of each node, and room for that
-    /// belief at each of its slots.
+    /// For one row: the mantissa and exponent of each node's own odds, its belief, and space for
+    /// that belief at each of its slots.
     pub(super) flat_own: Vec<[T; 2]>,
     pub(super) flat_belief: Vec<T>,
     pub(super) flat_spread: Vec<T>,
-    /// What larger factors say to each port.
+    /// The messages from larger factors to each port.
     pub(super) incoming: Vec<Lanes<T, L>>,
-    /// What each port says to its factor.
+    /// The message from each port to its factor.
     pub(super) cavity: Vec<Lanes<T, L>>,
-    /// The own weight of each state of each one-of group.
+    /// Each state's own weight, for each one-of group.
     pub(super) group_own: Vec<Vec<Scaled<f64, L>>>,
-    /// Room for the weight of each state with its own exponent.
+    /// Space for the weight of each state with its own exponent.
     pub(super) group_scaled: Vec<Vec<Scaled<f64, L>>>,
-    /// The weight of each state with all messages, the largest near 1.
+    /// The weight of each state with all messages. The largest is near 1.
     pub(super) group_weight: Vec<Vec<Lanes<f64, L>>>,
-    /// The exponent that those weights leave out, for each group.
+    /// The exponent that those weights leave out, one per group.
     pub(super) group_exponent: Vec<Lanes<f64, L>>,
-    /// What a link's label says of each listed state.
+    /// The message of a link's label to each listed state.
     pub(super) link_entry: Vec<Vec<Lanes<f64, L>>>,
-    /// What cardinality factors say of the states of each part, and what is said to them.
+    /// The messages from cardinality factors to the states of each part, and those to the factors.
     pub(super) part_in: Vec<Lanes<f64, L>>,
     pub(super) part_cavity: Vec<Lanes<f64, L>>,
-    /// What each table says to the states of its two groups.
+    /// The messages from each table to the states of its two groups.
     pub(super) table_in: Vec<[Vec<Lanes<f64, L>>; 2]>,
-    /// The largest change of a belief in an iteration that was watched.
+    /// The largest change of a belief in a watched iteration.
     pub(super) change: Lanes<T, L>,
-    /// The largest change of a belief's odds in proportion, in that iteration.
+    /// The largest relative change of a belief's odds in that iteration.
     pub(super) drift: Lanes<T, L>,
-    /// The log-odds of each label, as they came.
+    /// The log-odds of each label, as given.
     pub(super) logs: Vec<Lanes<f64, L>>,
-    /// The probability of each state of each group when it was last visited.
+    /// The probability of each state of each group at its last visit.
     pub(super) group_belief: Vec<Vec<Lanes<f64, L>>>,
-    /// What is added to log Z for the evidence; minus infinity where no state agrees with it.
+    /// The addition to log Z for the evidence. It is minus infinity when no state agrees with the
+    /// evidence.
     pub(super) offset: [f64; L],
-    /// What labels that are known to be on have too much, as an exponent of two.
+    /// The excess weight of labels with evidence on, as an exponent of two.
     pub(super) excess: [f64; L],
 }
 
@@ -130,15 +131,15 @@ impl<T: Odds, const L: usize> MessageState<T, L> {
         }
     }
 
-    /// Collects the log-odds of rows that come into lanes; `rows[lane]` is the row of each lane that
-    /// is loaded. Known labels get odds that nothing outweighs.
+    /// Collects the log-odds of rows that enter lanes. `rows[lane]` is the row of each lane that is
+    /// loaded. Labels with evidence get odds that nothing outweighs.
     pub(super) fn gather<S: Number>(
         &mut self,
         network: &Network,
         block: &Block<'_, S>,
         rows: &[Option<usize>; L],
     ) {
-        // A few labels of all rows at a time: they stay in the first-level cache.
+        // A few labels of all rows at a time, so that they stay in the first-level cache.
         for first in (0..network.labels).step_by(TILE) {
             let tile = first..network.labels.min(first + TILE);
             let bias = &network.bias[tile.clone()];
@@ -174,17 +175,17 @@ impl<T: Odds, const L: usize> MessageState<T, L> {
                 Evidence::Off => *log = f64::NEG_INFINITY,
                 Evidence::On => {
                     self.offset[lane] += *log;
-                    self.excess[lane] += T::KNOWN;
+                    self.excess[lane] += T::FIXED;
                     *log = f64::INFINITY;
                 }
             }
         }
         for group in &network.groups {
-            let known = |label: usize| block.evidence(row, label);
-            let on = group.iter().filter(|&&label| known(label) == Evidence::On).count();
+            let evidence = |label: usize| block.evidence(row, label);
+            let on = group.iter().filter(|&&label| evidence(label) == Evidence::On).count();
             let mut states = 0;
             for &label in group {
-                let possible = match known(label) {
+                let possible = match evidence(label) {
                     Evidence::Unknown => on == 0,
                     Evidence::Off => false,
                     Evidence::On => on == 1,
@@ -208,7 +209,7 @@ impl<T: Odds, const L: usize> MessageState<T, L> {
         }
     }
 
-    /// What settling changes.
+    /// A copy of what settling changes.
     pub(super) fn keep(&self) -> Kept<T, L> {
         Kept {
             belief: self.belief.clone(),
@@ -218,7 +219,7 @@ impl<T: Odds, const L: usize> MessageState<T, L> {
         }
     }
 
-    /// Takes it back.
+    /// Restores that copy.
     pub(super) fn restore(&mut self, kept: Kept<T, L>) {
         self.belief = kept.belief;
         self.cavity = kept.cavity;
@@ -226,7 +227,7 @@ impl<T: Odds, const L: usize> MessageState<T, L> {
         self.group_belief = kept.group_belief;
     }
 
-    /// Takes in what was collected, and forgets what was said, in these lanes.
+    /// Loads the collected rows into these lanes, and resets their messages.
     #[inline(always)]
     pub(super) fn load(&mut self, network: &Network, layout: &MessageLayout, fresh: &[bool; L]) {
         for (own, &label) in self.own.iter_mut().zip(&layout.label) {

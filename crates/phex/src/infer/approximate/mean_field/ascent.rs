@@ -1,9 +1,9 @@
 //! Coordinate ascent on the bound, for rows side by side.
 //!
 //! With the other nodes fixed, the best distribution of a node is
-//! `q(s) ∝ exp(θ_s − h_s − Σ_t J_st q_t − Σ_groups w (S − own))`, where `S` is the mass of all members of a
-//! group and `own` that of this node; a state with forbidden mass next to it gets none. Each update
-//! raises the bound. Cost of a sweep: O(entries) and an exponential a state.
+//! `q(s) ∝ exp(θ_s − h_s − Σ_t J_st q_t − Σ_groups w (S − own))`, where `S` is the mass of all
+//! members of a group and `own` that of this node. A state next to forbidden mass gets no mass.
+//! Each update raises the bound. A sweep costs O(entries) and one exponential per state.
 
 use multiversion::multiversion;
 
@@ -11,13 +11,14 @@ use super::energy::Energy;
 use crate::infer::approximate::network::Frame;
 use crate::numeric::{Elementary, Lanes};
 
-/// What a forbidden pair costs while supports are sought: enough to be avoided, too little to freeze.
+/// The cost of a forbidden pair during the search for supports: enough to be avoided, but too
+/// little to freeze the ascent.
 const AVOIDED: f64 = 6.0;
 
 /// The distributions of `L` rows.
 #[derive(Debug, Clone)]
 pub(super) struct Ascent<const L: usize> {
-    /// The log-weight of each state by scores and evidence.
+    /// The log-weight of each state from scores and evidence.
     pub(super) weights: Vec<Lanes<f64, L>>,
     /// The probability of each state.
     pub(super) mass: Vec<Lanes<f64, L>>,
@@ -28,7 +29,7 @@ pub(super) struct Ascent<const L: usize> {
     flat: Vec<f64>,
 }
 
-/// How rows went.
+/// How the ascent of the rows went.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Course<const L: usize> {
     pub(super) iterations: [u32; L],
@@ -56,8 +57,8 @@ impl<const L: usize> Ascent<L> {
         }
     }
 
-    /// Sweeps until no probability changes by more than `tolerance`. Rows that are done stay as they
-    /// are. `strict`: forbidden cells get no mass; otherwise they cost [`AVOIDED`].
+    /// Sweeps until no probability changes by more than `tolerance`. Rows that are done stay as
+    /// they are. If `strict`, forbidden cells get no mass; otherwise they cost [`AVOIDED`].
     pub(super) fn climb(
         &mut self,
         energy: &Energy,
@@ -83,7 +84,7 @@ impl<const L: usize> Ascent<L> {
         course
     }
 
-    /// The masses of groups anew, without the rounding of many updates.
+    /// Recomputes the masses of groups, without the rounding errors of many updates.
     pub(super) fn tally(&mut self, energy: &Energy) {
         for (at, group) in energy.groups.iter().enumerate() {
             let mut total = Lanes::NONE;
@@ -95,8 +96,8 @@ impl<const L: usize> Ascent<L> {
         }
     }
 
-    /// The bound `E[log weight] + entropy`, without the constant: minus infinity where a forbidden
-    /// cell has mass.
+    /// The bound `E[log weight] + entropy`, without the constant. It is minus infinity when a
+    /// forbidden cell has mass.
     pub(super) fn bound(&mut self, energy: &Energy) -> [f64; L] {
         self.tally(energy);
         let mut bound = Lanes([0.0; L]);
@@ -130,7 +131,8 @@ impl<const L: usize> Ascent<L> {
         bound.0
     }
 
-    /// The expected pairs on in a group: `((Σp)² − Σp²) / 2`, summed so that nothing cancels.
+    /// The expected number of pairs on in a group, `((Σp)² − Σp²) / 2`, summed so that nothing
+    /// cancels.
     pub(super) fn pairs_on(&self, group: usize, lane: usize) -> f64 {
         let mut before = 0.0;
         let mut pairs = 0.0;
@@ -142,7 +144,7 @@ impl<const L: usize> Ascent<L> {
     }
 }
 
-/// `exp` of each weight over their sum; nothing where all are minus infinity.
+/// `exp` of each weight divided by their sum, or zero when all weights are minus infinity.
 #[inline(always)]
 fn softmax<const L: usize>(
     weights: &[Lanes<f64, L>],
@@ -153,7 +155,7 @@ fn softmax<const L: usize>(
     let most =
         weights.iter().fold(lowest, |most, &w| most.zip(w, |a, b| if a > b { a } else { b }));
     let most = most.map(|most| if most > f64::NEG_INFINITY { most } else { 0.0 });
-    // One long loop: only those become vector instructions.
+    // One long loop, because only those become vector instructions.
     flat.clear();
     weights.iter().for_each(|&weight| flat.extend_from_slice(&(weight - most).0));
     flat.iter_mut().for_each(|value| *value = value.exp_downwards());
@@ -166,7 +168,7 @@ fn softmax<const L: usize>(
     out.iter_mut().for_each(|out| *out = *out * share);
 }
 
-/// Updates every node once; answers the largest change of a probability.
+/// Updates every node once, and returns the largest change of a probability.
 #[multiversion(targets = "simd")]
 fn sweep<const L: usize>(
     ascent: &mut Ascent<L>,
@@ -198,7 +200,8 @@ fn sweep<const L: usize>(
             let (about, own) = (&energy.groups[group], ascent.own[group][place]);
             let others = ascent.total[group] - own;
             let others = if about.hard && strict {
-                // Exactly nothing, or something: a difference of sums cannot tell.
+                // Distinguishes exactly zero from anything else, which a difference of sums cannot
+                // do.
                 let rest = ascent.own[group].iter().enumerate().filter(|other| other.0 != place);
                 rest.fold(Lanes::NONE, |sum, other| sum + *other.1)
             } else {
@@ -214,7 +217,7 @@ fn sweep<const L: usize>(
                 });
             }
         }
-        // All states at minus infinity: nothing to gain here.
+        // All states are at minus infinity, so there is nothing to gain here.
         let stuck = ascent.fields[states.clone()].iter().fold(Lanes([1.0; L]), |stuck, &field| {
             stuck.zip(field, |stuck, field| if field > f64::NEG_INFINITY { 0.0 } else { stuck })
         });
@@ -247,7 +250,7 @@ fn sweep<const L: usize>(
     change
 }
 
-/// The field of a state with forbidden mass next to it.
+/// The field of a state next to forbidden mass.
 #[inline(always)]
 fn avoid(field: f64, against: f64, strict: bool) -> f64 {
     let strictly = if against > 0.0 { f64::NEG_INFINITY } else { field };

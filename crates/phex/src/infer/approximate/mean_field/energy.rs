@@ -1,8 +1,8 @@
-//! The energy as a quadratic form in the states, for expectations under independent nodes.
+//! Writes the energy as a quadratic form in the states, for expectations under independent nodes.
 //!
 //! With `x_s ∈ {0, 1}` for "the node of s is in state s", every pair, link and table is
-//! `constant + Σ h_s x_s + Σ J_st x_s x_t`: a table `c` of two binary labels has `J = c₁₁ − c₀₁ − c₁₀ +
-//! c₀₀`. Forbidden cells are kept apart, with 0 in their place.
+//! `constant + Σ h_s x_s + Σ J_st x_s x_t`. For example, a table `c` of two binary labels has
+//! `J = c₁₁ − c₀₁ − c₁₀ + c₀₀`. Forbidden cells are stored separately, with 0 in their place.
 
 use crate::infer::approximate::network::{Frame, Network, Support};
 use crate::lists::Lists;
@@ -10,26 +10,26 @@ use crate::lists::Lists;
 /// The energy of a model's factor graph.
 #[derive(Debug)]
 pub(super) struct Energy {
-    /// Minus the energy of no state at all.
+    /// Minus the energy when no `x_s` is 1.
     pub(super) constant: f64,
     /// Minus `h` of each state.
     pub(super) field: Vec<f64>,
-    /// The states `t` with `J_st` of each state.
+    /// For each state, the states `t` that it is coupled with, and `J_st`.
     pub(super) couplings: Lists<(usize, f64)>,
     /// The states that each state forbids.
     pub(super) forbidden: Lists<usize>,
     pub(super) groups: Vec<Group>,
-    /// The groups that each node is in, with its place there.
+    /// The groups of each node, with its index in them.
     pub(super) groups_at: Lists<(usize, usize)>,
 }
 
 /// An exclusion group.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// What a pair that is on costs; 0 for hard groups.
+    /// The cost of a pair that is on. It is 0 for hard groups.
     pub(super) cost: f64,
     pub(super) hard: bool,
-    /// The states of each member: of one node each.
+    /// The states of each member. Each member is part of one node.
     pub(super) members: Vec<Vec<usize>>,
 }
 

@@ -1,19 +1,19 @@
-//! Mean field: independent nodes, and with them a lower bound on log Z.
+//! `mean-field` approximates the model by independent nodes, which gives a lower bound on log Z.
 //!
-//! For any `q(x) = Π q_node`, `log Z ≥ E_q[log weight(x)] + H(q)`. The bound is computed from the final
-//! `q`, so it holds wherever the ascent stopped. It climbs from the scores alone, node by node
-//! ([`ascent`]).
+//! For any `q(x) = Π q_node`, `log Z ≥ E_q[log weight(x)] + H(q)`. The bound is computed from the
+//! final `q`, so it holds wherever the ascent stopped. The ascent starts from the scores alone and
+//! goes node by node ([`ascent`]).
 //!
-//! A forbidden cell with any mass makes the bound −∞, so hard models first need distributions whose
-//! states all go together: an ascent with finite costs in place of infinite ones finds which states are
-//! wanted, nodes then decide, surest first, as far as they must ([`Support::settle`]), and the ascent goes
-//! on from there. Where relations are strong a second ascent starts likewise from the scores, strong
-//! relations taken as hard, and the better bound of each row is kept: at costs of 12 this closes most of
-//! the gap.
+//! A forbidden cell with any mass makes the bound −∞. So hard models first need distributions whose
+//! states are all compatible. An ascent with finite costs in place of infinite ones finds which
+//! states are wanted. Then the nodes decide, most certain first, as far as they must
+//! ([`Support::settle`]), and the ascent continues from there. With strong relations, a second
+//! ascent starts in the same way from the scores but treats strong relations as hard, and the
+//! better bound of each row is kept. At costs of 12 this closes most of the gap.
 //!
-//! Cost: O(entries) a sweep, where an exclusion group of k labels has k entries.
+//! A sweep costs O(entries), where an exclusion group of k labels has k entries.
 
-// Lanes of several arrays go together.
+// Loops over lanes index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
 mod ascent;
@@ -26,16 +26,17 @@ use ascent::Ascent;
 use energy::Energy;
 
 use crate::infer::approximate::network::{Frame, Live, Network, PairPlace, Support};
+use crate::infer::registers::run_in_registers;
 use crate::infer::{
     Answers, Block, Diagnosis, GroupForm, MessageOptions, NO_BOUND, Number, Options, Unfit,
 };
 use crate::model::Model;
-use crate::numeric::registers;
 
-/// Rows side by side.
+/// How many rows run side by side.
 const LANES: usize = 8;
 
-/// Costs from which the second ascent starts from states that do not pay them.
+/// From this cost on, a relation counts as strong: the second ascent starts from states that do not
+/// violate it.
 const STRONG: f64 = 3.0;
 
 /// A model compiled for mean field.
@@ -44,13 +45,13 @@ pub(crate) struct MeanField {
     network: Network,
     frame: Frame,
     support: Support,
-    /// The same with strong relations taken as hard.
+    /// The same with strong relations treated as hard.
     strong: Support,
     energy: Energy,
     messages: MessageOptions,
 }
 
-/// The answer of some rows.
+/// The answers for some rows.
 struct RowsFound<const L: usize> {
     ascent: Ascent<L>,
     bound: [f64; L],
@@ -67,7 +68,7 @@ impl MeanField {
         Ok(MeanField { network, frame, support, strong, energy, messages: options.messages })
     }
 
-    /// With as many sweeps as moderate relations take.
+    /// Operations per row, for the number of sweeps that moderate relations need.
     pub(crate) fn operations(&self) -> f64 {
         let sweeps = f64::from(self.messages.iterations.min(30));
         sweeps * (20.0 * self.frame.states() as f64 + 4.0 * self.network.entries() as f64)
@@ -79,15 +80,11 @@ impl MeanField {
     }
 
     pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
-        for rows in registers(block.rows(), LANES) {
-            match rows.len() {
-                1 => self.run_rows::<T, 1>(block, rows, answers),
-                _ => self.run_rows::<T, LANES>(block, rows, answers),
-            }
-        }
+        let (one, many) = (Self::run_rows::<T, 1>, Self::run_rows::<T, LANES>);
+        run_in_registers(self, block, answers, LANES, one, many);
     }
 
-    /// Runs some rows; lanes beyond repeat the last.
+    /// Runs some rows. Lanes beyond them repeat the last row.
     fn run_rows<T: Number, const L: usize>(
         &self,
         block: &Block<'_, T>,
@@ -107,7 +104,7 @@ impl MeanField {
         }
     }
 
-    /// Climbs from where the ascent stands.
+    /// Continues the ascent from its current distributions.
     fn climb<const L: usize>(&self, mut ascent: Ascent<L>) -> RowsFound<L> {
         let limits = (self.messages.iterations, self.messages.tolerance);
         let course = ascent.climb(&self.energy, &self.frame, true, limits);
@@ -121,7 +118,7 @@ impl MeanField {
         RowsFound { ascent, bound, diagnosis }
     }
 
-    /// Climbs from two places and keeps the better bound of each row.
+    /// Runs the ascent from two starting points, and keeps the better bound of each row.
     fn climb_twice<const L: usize>(&self, scores: &Ascent<L>) -> RowsFound<L> {
         let mut soft = scores.clone();
         let mut best = if self.energy.is_hard() {
@@ -155,7 +152,8 @@ impl MeanField {
         best
     }
 
-    /// Keeps of each node the states that go together with the others', and climbs from there.
+    /// Keeps the states of each node that are compatible with those of the others, and continues
+    /// the ascent from there.
     fn climb_settled<const L: usize>(&self, from: &Ascent<L>, support: &Support) -> RowsFound<L> {
         let mut ascent = from.clone();
         let mut settled = [true; L];

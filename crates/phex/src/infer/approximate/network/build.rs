@@ -1,4 +1,4 @@
-//! From a model to its factor graph.
+//! Builds the factor graph of a model.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::graph::LabelId;
 use crate::infer::Unfit;
 use crate::model::{Model, Relation};
 
-/// More pairs than this are not written out.
+/// At most this many pairs are written out.
 const MAX_PAIRS: usize = 20_000_000;
 
 /// Costs of `[x_a][x_b]`.
@@ -32,7 +32,7 @@ impl Network {
     pub(crate) fn new(model: &Model, form: GroupForm) -> Result<Network, Unfit> {
         if model.dense().is_some() {
             return Err(Unfit::Shape(String::from(
-                "dense semantics on a forest: `count` takes it exactly",
+                "it cannot handle dense semantics on a forest, for which `count` is exact",
             )));
         }
         let n = model.len();
@@ -70,7 +70,8 @@ impl Network {
                 Relation::Group { labels, cost } if form == GroupForm::Pairs => {
                     written += labels.len() * labels.len() / 2;
                     if written > MAX_PAIRS {
-                        let needs = format!("more than {MAX_PAIRS} pairs of exclusion groups");
+                        let needs =
+                            format!("more than {MAX_PAIRS} pairs of labels in exclusion groups");
                         return Err(Unfit::Budget { needs });
                     }
                     for (a, b) in pairs_of(labels) {
@@ -106,8 +107,9 @@ impl Builder {
         }
     }
 
-    /// A state of a group and a binary label. What holds while the state is off is the label's own;
-    /// where it forbids the label, it is written out for every other state.
+    /// Adds a factor between a state of a group and a binary label. Costs that apply while the
+    /// state is off become the label's own. Where they forbid the label, they are written out for
+    /// every other state.
     fn link(&mut self, group: usize, state: usize, label: usize, costs: Costs) {
         let size = self.groups[group].len();
         let entries = self.links.entry((group, label)).or_default();
@@ -127,12 +129,13 @@ impl Builder {
         entry[1] += on[1] - off[1];
     }
 
-    /// Two states of one group: never on together, so each pays alone.
+    /// Adds a factor between two states of one group. They are never on together, so each pays
+    /// alone.
     fn within(&mut self, group: usize, s: usize, t: usize, costs: Costs) {
         let labels = &self.groups[group];
         let [[none, only_t], [only_s, _]] = costs;
         if none.is_infinite() {
-            // Then one of the two is on.
+            // One of the two is on here.
             for (state, &label) in labels.iter().enumerate() {
                 if state != s && state != t {
                     self.bias[label] = f64::NEG_INFINITY;
@@ -147,7 +150,7 @@ impl Builder {
         self.bias[labels[t]] -= only_t - none;
     }
 
-    /// States of two groups.
+    /// Adds a factor between states of two groups.
     fn table(&mut self, (g, s): (usize, usize), (h, t): (usize, usize), costs: Costs) {
         let [[none, only_t], [only_s, both]] = costs;
         let entries = self.tables.entry((g, h)).or_default();

@@ -1,6 +1,6 @@
-//! Nodes with their states: binary labels have two (off, on), one-of groups one for each label.
+//! Nodes with their states: binary labels have two (off, on), and one-of groups one per label.
 //!
-//! States are numbered through, node after node, binary nodes first.
+//! States are numbered consecutively, node by node, with binary nodes first.
 
 use super::Network;
 use crate::infer::{Block, Evidence, Number};
@@ -8,9 +8,9 @@ use crate::infer::{Block, Evidence, Number};
 /// The states of all nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
-    /// The first state of each node, and at last how many states there are.
+    /// The first state of each node, and at the end the number of states.
     pub(crate) first: Vec<usize>,
-    /// How many nodes are binary: these come first.
+    /// How many nodes are binary. They come first.
     pub(crate) binary: usize,
     /// The node of each label.
     pub(crate) node: Vec<usize>,
@@ -59,8 +59,8 @@ impl Frame {
         self.binary + group
     }
 
-    /// Writes the log-weight of every state in a row: minus infinity where evidence or the model
-    /// excludes it.
+    /// Writes the log-weight of every state in a row. It is minus infinity where the evidence or
+    /// the model excludes the state.
     pub(crate) fn weigh<T: Number>(
         &self,
         network: &Network,

@@ -1,5 +1,5 @@
-//! What evidence implies through hard relations and one-of groups, as far as arc consistency finds it:
-//! labels that can only be on, or only off, and that no legal state is left.
+//! Finds what evidence implies through hard relations and one-of groups, as far as arc consistency
+//! can: labels that can only be on or only off, and rows in which no legal state is left.
 
 use super::{Frame, Live, Network, Support};
 use crate::infer::{Answers, Block, Evidence, Number};
@@ -18,14 +18,14 @@ impl Implied {
         Implied { frame, support }
     }
 
-    /// Writes what is known of each label in a row, and of those that follow; `false` when no state
-    /// agrees with it.
+    /// Writes the evidence of each label in a row, including what follows from it. Returns `false`
+    /// when no state agrees with it.
     pub(crate) fn settle<T: Number>(
         &self,
         network: &Network,
         block: &Block<'_, T>,
         row: usize,
-        known: &mut [Evidence],
+        evidence: &mut [Evidence],
     ) -> bool {
         let mut weights = vec![0.0; self.frame.states()];
         let mut live = Live::default();
@@ -33,10 +33,10 @@ impl Implied {
         if !self.support.start(&weights, &mut live) {
             return false;
         }
-        for (label, known) in known.iter_mut().enumerate() {
+        for (label, evidence) in evidence.iter_mut().enumerate() {
             let on = self.frame.on[label];
             let mut others = self.frame.of(self.frame.node[label]).filter(|&state| state != on);
-            *known = match (live.state[on], others.any(|state| live.state[state])) {
+            *evidence = match (live.state[on], others.any(|state| live.state[state])) {
                 (true, true) => Evidence::Unknown,
                 (true, false) => Evidence::On,
                 (false, _) => Evidence::Off,
@@ -45,7 +45,7 @@ impl Implied {
         true
     }
 
-    /// Whether a state agrees with what is known of a row.
+    /// Whether some state agrees with the evidence of a row.
     pub(crate) fn is_possible<T: Number>(
         &self,
         network: &Network,
@@ -57,7 +57,7 @@ impl Implied {
         self.support.start(&weights, &mut Live::default())
     }
 
-    /// Marks the rows of a block that no state agrees with: their log Z is minus infinity.
+    /// Marks the rows of a block with which no state agrees: sets their log Z to minus infinity.
     pub(crate) fn mark<T: Number>(
         &self,
         network: &Network,

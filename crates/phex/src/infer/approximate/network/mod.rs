@@ -1,6 +1,6 @@
-//! The form of a model that approximate engines share: a factor graph.
+//! The factor graph that the approximate engines share.
 //!
-//! Nodes are binary labels and one-of groups (one node of k states each); factors join
+//! Nodes are binary labels and one-of groups (each one node of k states). Factors are:
 //!
 //! | factor | nodes | energy |
 //! |---|---|---|
@@ -9,9 +9,10 @@
 //! | [`TableFactor`] | two one-of groups | `cost` at listed pairs of states, else 0 |
 //! | [`Cardinality`] | labels and parts of one-of groups | `cost · C(m, 2)` for m members on |
 //!
-//! All relations between the same two nodes are one factor. What a relation costs by one label alone
-//! is moved to its bias, so `log weight(x) = constant + Σ (ℓ + bias) x − Σ energies` as before.
-//! Building costs O(relations); with [`GroupForm::Pairs`], exclusion groups cost k² pairs.
+//! All relations between the same two nodes become one factor. Costs that depend on one label alone
+//! are moved to its bias. So `log weight(x) = constant + Σ (ℓ + bias) x − Σ energies`, as before.
+//!
+//! Building costs O(relations). With [`GroupForm::Pairs`], exclusion groups cost k² pairs.
 
 mod build;
 mod frame;
@@ -45,8 +46,8 @@ pub struct Link {
     pub group: usize,
     /// The binary label.
     pub label: usize,
-    /// States of the group (ascending) with the cost of the label off and on; states that are not
-    /// listed cost nothing.
+    /// States of the group (ascending), each with the cost of the label off and on. Unlisted states
+    /// cost nothing.
     pub entries: Vec<(usize, [f64; 2])>,
 }
 
@@ -55,20 +56,20 @@ pub struct Link {
 pub struct TableFactor {
     /// The first group.
     pub a: usize,
-    /// The second.
+    /// The second group.
     pub b: usize,
-    /// State of `a`, state of `b` and their cost, ascending; pairs that are not listed cost nothing.
+    /// State of `a`, state of `b` and their cost, ascending. Unlisted pairs cost nothing.
     pub entries: Vec<(usize, usize, f64)>,
 }
 
 /// Members of which each pair that is on costs the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cardinality {
-    /// Of each pair.
+    /// The cost of each pair.
     pub cost: f64,
     /// Binary members.
     pub labels: Vec<usize>,
-    /// One-of groups of which some states are members: at most one of them is on.
+    /// One-of groups with some states as members. At most one of these is on.
     pub parts: Vec<GroupPart>,
 }
 
@@ -94,11 +95,11 @@ impl Cardinality {
 pub struct GroupPart {
     /// The group.
     pub group: usize,
-    /// Ascending.
+    /// The states, ascending.
     pub states: Vec<usize>,
 }
 
-/// Where the probability that two labels are both on is read off.
+/// Where the probability that two labels are both on is read from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum PairPlace {
     /// This pair factor.
@@ -107,14 +108,15 @@ pub(crate) enum PairPlace {
     Link(usize, usize),
     /// This table, at these states.
     Table(usize, usize, usize),
-    /// Never: both are states of one group.
+    /// The probability is 0, because both are states of one group.
     Never,
 }
 
-/// Where the expected violations of a relation are read off.
+/// Where the expected violations of a relation are read from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TermReading {
-    /// Two labels: violated when both are on; a hierarchy edge, when its child is on without.
+    /// Two labels: violated when both are on. A hierarchy edge: violated when its child is on
+    /// without its parent.
     Both { place: PairPlace, child: Option<usize> },
     /// An exclusion group written as pairs.
     Pairs(Vec<PairPlace>),
@@ -127,11 +129,11 @@ pub(crate) enum TermReading {
 pub struct Network {
     /// How many labels the model has.
     pub labels: usize,
-    /// A fixed addition to each score; `−∞` for states of one-of groups that are never on.
+    /// A fixed addition to each score. It is `−∞` for states of one-of groups that are never on.
     pub bias: Vec<f64>,
-    /// The log-weight of all labels off and no cost.
+    /// The log-weight when all labels are off and no cost is paid.
     pub constant: f64,
-    /// The one-of group and state of each label that is in one; the others are binary nodes.
+    /// The one-of group and state of each label that is in one. The other labels are binary nodes.
     pub state_of: Vec<Option<(usize, usize)>>,
     /// The labels of each one-of group: its states.
     pub groups: Vec<Vec<usize>>,
@@ -143,7 +145,7 @@ pub struct Network {
     pub tables: Vec<TableFactor>,
     /// Exclusion groups that are counted.
     pub cardinalities: Vec<Cardinality>,
-    /// A term for each relation of the model.
+    /// One reading per relation of the model.
     pub(crate) terms: Vec<TermReading>,
 }
 
@@ -153,7 +155,7 @@ impl Network {
         (0..self.labels).filter(|&label| self.state_of[label].is_none())
     }
 
-    /// How many entries the factors have: what a sweep over all of them costs.
+    /// The number of entries of all factors, which is the cost of a sweep.
     pub(crate) fn entries(&self) -> usize {
         let links: usize = self.links.iter().map(|link| link.entries.len()).sum();
         let tables: usize = self.tables.iter().map(|table| table.entries.len()).sum();
@@ -162,9 +164,9 @@ impl Network {
         self.labels + 2 * self.pairs.len() + links + tables + states + members
     }
 
-    /// Moves to the biases of labels what is not symmetric in pairs: each then costs something where
-    /// its labels differ and nothing where they agree, which is the Ising form. Only when no pair
-    /// forbids states.
+    /// Moves the asymmetric part of pairs to the biases of labels. Each pair then costs something
+    /// only where its labels differ, which is the Ising form. Applies only when no pair forbids
+    /// states.
     pub(crate) fn symmetrise(&mut self) {
         if self.pairs.iter().any(|pair| pair.costs.iter().flatten().any(|cost| cost.is_infinite()))
         {
@@ -180,7 +182,7 @@ impl Network {
         }
     }
 
-    /// Lists every cell of tables of at most this many.
+    /// Lists every cell of tables that have at most this many.
     pub(crate) fn fill_tables(&mut self, most: usize) {
         for table in &mut self.tables {
             let (rows, columns) = (self.groups[table.a].len(), self.groups[table.b].len());
@@ -194,9 +196,9 @@ impl Network {
         }
     }
 
-    /// Fills the expected violations of every relation, from the marginals of labels, the
-    /// probability that both labels of a place are on, and the expected pairs on of a cardinality
-    /// factor.
+    /// Fills in the expected violations of every relation from the marginals of labels, the
+    /// probability that both labels of a pair are on, and the expected number of pairs on in a
+    /// cardinality factor.
     pub(crate) fn expectations<T: Scalar>(
         &self,
         marginal: impl Fn(usize) -> f64,
@@ -217,7 +219,7 @@ impl Network {
         }
     }
 
-    /// All the places where relations read off a joint probability.
+    /// All places from which relations read a joint probability.
     pub(crate) fn places(&self) -> impl Iterator<Item = PairPlace> + '_ {
         self.terms.iter().flat_map(|term| match term {
             TermReading::Both { place, .. } => std::slice::from_ref(place).iter().copied(),

@@ -1,9 +1,10 @@
-//! Which states can still be: arc consistency over the forbidden cells of a factor graph.
+//! Arc consistency over the forbidden cells of a factor graph: which states are still possible.
 //!
-//! A state dies when some neighbour has no live state that goes with it. What is left keeps every
-//! state of positive weight, so a node without live states proves that no state of the model agrees
-//! with the evidence; on trees the converse holds too. State `j` of a node dies when the live states
-//! of a neighbour that forbid it are as many as its live states: O(forbidden cells) a visit.
+//! A state is removed when some neighbour has no live state that is compatible with it. Every state
+//! of positive weight survives, so a node without live states proves that no state of the model
+//! agrees with the evidence. On trees the converse also holds. State `j` of a node is removed when
+//! the number of live states of a neighbour that forbid it equals the number of its live states.
+//! This costs O(forbidden cells) per visit.
 
 use std::ops::Range;
 
@@ -15,12 +16,12 @@ use crate::numeric::Lanes;
 #[derive(Debug, Clone)]
 struct HardEdge {
     nodes: [usize; 2],
-    /// States of the second node, each with the state of the first that forbids it, ascending; and
-    /// the other way round.
+    /// States of the second node, each with the state of the first that forbids it, ascending. Then
+    /// the same in the other direction.
     cells: [Vec<(usize, usize)>; 2],
 }
 
-/// Nodes of which at most one is in a member state.
+/// Nodes of which at most one may be in a member state.
 #[derive(Debug, Clone)]
 struct HardGroup {
     members: Vec<(usize, Vec<usize>)>,
@@ -38,17 +39,18 @@ pub(crate) struct Support {
     node: Vec<usize>,
 }
 
-/// The states of a row that are not excluded yet.
+/// The states of a row that are not yet excluded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Live {
     pub(crate) state: Vec<bool>,
-    /// How many of each node.
+    /// The number of live states of each node.
     count: Vec<usize>,
     changed: Vec<usize>,
 }
 
 impl Support {
-    /// Cells that cost at least `hard` count as forbidden: `∞`, or less to find states that pay little.
+    /// Cells that cost at least `hard` count as forbidden. `hard` is `∞`, or less to find states
+    /// that pay little.
     pub(crate) fn new(network: &Network, frame: &Frame, hard: f64) -> Support {
         let is_hard = |cost: f64| cost >= hard;
         let mut support = Support {
@@ -113,9 +115,9 @@ impl Support {
         self.edges.iter().flat_map(|edge| edge.cells[1].iter().copied())
     }
 
-    /// The log-weights of all states of some rows, lane after lane, those that cannot be `−∞`; lanes
-    /// beyond repeat the last row. Answers which rows have a state at all: the others weigh nothing, and
-    /// are to be overwritten.
+    /// The log-weights of all states of some rows, lane by lane, with `−∞` for impossible states.
+    /// Lanes beyond the rows repeat the last row. Returns which rows have a state at all. The
+    /// others get weights of zero, and are to be overwritten.
     pub(crate) fn weigh<T: Number, const L: usize>(
         &self,
         network: &Network,
@@ -141,8 +143,8 @@ impl Support {
         possible
     }
 
-    /// The states that `weights` leave, and what follows from them; `false` when nothing is left of
-    /// some node.
+    /// The states that `weights` allow, after propagation. Returns `false` when some node has no
+    /// state left.
     pub(crate) fn start(&self, weights: &[f64], live: &mut Live) -> bool {
         live.state.clear();
         live.state.extend(weights.iter().map(|&weight| weight > f64::NEG_INFINITY));
@@ -184,7 +186,7 @@ impl Support {
         true
     }
 
-    /// Excludes a state; `false` when it was the last of its node.
+    /// Excludes a state. Returns `false` when it was the last of its node.
     fn kill(&self, live: &mut Live, state: usize) -> bool {
         let node = self.node[state];
         if std::mem::take(&mut live.state[state]) {
@@ -194,7 +196,7 @@ impl Support {
         live.count[node] > 0
     }
 
-    /// Whether a live state of this node goes ill with a live state of another.
+    /// Whether a live state of this node is incompatible with a live state of another node.
     fn is_torn(&self, live: &Live, node: usize) -> bool {
         let cell = |&(i, j): &(usize, usize)| live.state[i] && live.state[j];
         let edge = |&edge: &usize| self.edges[edge].cells[0].iter().any(cell);
@@ -208,8 +210,8 @@ impl Support {
             && (self.edges_at[node].iter().any(edge) || self.groups_at[node].iter().any(group))
     }
 
-    /// Shrinks the live states until all that are left go together, node after node in this order,
-    /// keeping the preferred state of a node that must decide; `false` when that led nowhere.
+    /// Shrinks the live states until all that are left are compatible, node by node in this order.
+    /// A node that must decide keeps its preferred state. Returns `false` when this fails.
     pub(crate) fn settle(
         &self,
         frame: &Frame,

@@ -1,4 +1,4 @@
-//! The factor graph weighs every state as the model does.
+//! The factor graph gives every state the same weight as the model.
 
 use super::{GroupForm, Network};
 use crate::graph::LabelId;
@@ -55,7 +55,7 @@ fn agrees(model: &Model, seed: u64) {
 }
 
 #[test]
-fn random_graphs_weigh_the_same() {
+fn random_graphs_have_the_same_weights() {
     for seed in 0..300 {
         let graph = RandomGraph::any(2 + (seed % 7) as usize, seed).draw();
         if let Ok(model) = Model::new(&graph) {
@@ -65,8 +65,8 @@ fn random_graphs_weigh_the_same() {
 }
 
 #[test]
-fn pairs_between_groups_weigh_the_same() {
-    // Labels 0–2 and 3–5 are one-of groups, 6 and 7 are free; every pair has a table.
+fn pairs_between_groups_have_the_same_weights() {
+    // Labels 0–2 and 3–5 are one-of groups, 6 and 7 are free, and every pair has a table.
     let names = (0..8).map(|label| format!("x{label}")).collect::<Vec<_>>();
     let mut relations = Vec::new();
     for a in 0..8usize {

@@ -1,5 +1,6 @@
-//! Tree-reweighted message passing: bounds on log Z from above, convex in the scores.
+//! Tree-reweighted message passing, which bounds log Z from above. The bounds are convex in the
+//! scores.
 
-#[allow(clippy::needless_range_loop)] // Lanes of several arrays go together.
+#[allow(clippy::needless_range_loop)] // Loops over lanes index several arrays at once.
 pub(crate) mod forests;
 pub(crate) mod trw;

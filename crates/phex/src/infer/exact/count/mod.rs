@@ -1,10 +1,17 @@
-//! `count`: dense semantics on forests, where every implied pair pays.
+//! `count` handles dense semantics on forests, where every implied pair has a cost.
 //!
-//! A label that is on pays for each ancestor that is off, and any two incomparable labels that are
-//! on pay at their lowest common ancestor. A subtree then needs to tell the rest only how many of
-//! its labels are on (and, upwards, how many ancestors are): see [`tables`]. O(n² · depth) a row;
-//! with a cap M on the counts O(n · M² · depth), with a certificate: the overflow cell is charged
-//! too little, so `Z_low ≤ Z ≤ Z_up`, and every marginal is within `1 − Z_low / Z_up` of exact.
+//! A label that is on pays for each ancestor that is off. Any two incomparable labels that are on
+//! pay at their lowest common ancestor. So all that the rest of the forest needs from a subtree is
+//! how many of its labels are on; in the other direction, a subtree needs to know how many of its
+//! ancestors are on. [`tables`] has the recursion.
+//!
+//! A row costs O(n² · depth). With a cap M on the counts it costs O(n · M² · depth) and comes with
+//! a certificate: the overflow cell is charged too little, so `Z_low ≤ Z ≤ Z_up`, and every
+//! marginal is within `1 − Z_low / Z_up` of the exact one.
+//!
+//! Rows run in scaled linear arithmetic. A row with large scores, or one in which something
+//! underflowed, is computed again in the log domain. One-of groups add a layer for each subset of
+//! the groups.
 
 mod semiring;
 mod tables;
@@ -18,19 +25,19 @@ use crate::numeric::Scalar;
 use semiring::{Linear, Log, Max, Weight};
 use tables::{Expected, Inside, Unary, outside};
 
-/// Scores beyond this go straight to the log domain.
+/// Rows with scores beyond this go straight to the log domain.
 const LIMIT: f64 = 300.0;
-/// Layers double with every group.
+/// At most this many one-of groups, because each doubles the number of layers.
 const MAX_GROUPS: usize = 4;
 
-/// A forest in the form that the recursions read.
+/// A forest in the form that the recursions use.
 #[derive(Debug, Clone)]
 pub(crate) struct CountForest {
     parent: Vec<Option<usize>>,
     /// The children of each label; the last entry holds the roots.
     children: Vec<Vec<usize>>,
     depth: Vec<usize>,
-    /// Children before parents; the virtual root, `n`, is last.
+    /// Children before parents. The virtual root, `n`, is last.
     bottom_up: Vec<usize>,
     edge_cost: Vec<f64>,
     family_cost: Vec<f64>,
@@ -42,7 +49,7 @@ pub(crate) struct CountForest {
 }
 
 impl CountForest {
-    /// A count, or the overflow cell.
+    /// The cell of a count, which may be the overflow cell.
     #[inline(always)]
     fn capped(&self, count: usize) -> usize {
         self.cap.map_or(count, |cap| count.min(cap + 1))
@@ -52,12 +59,12 @@ impl CountForest {
         self.cap.is_some_and(|cap| count > cap)
     }
 
-    /// How many numbers of ancestors that are on the children of a node can see.
+    /// How many different numbers of ancestors on the children of a node can see.
     fn seen_by_children(&self, node: usize) -> usize {
         if node == self.parent.len() { 1 } else { self.depth[node] + 2 }
     }
 
-    /// The weight of a label by itself, with `above` of its ancestors on.
+    /// The weight of a label by itself when `above` of its ancestors are on.
     fn own_weight<W: Weight>(&self, node: usize, above: usize, on: usize, unary: Unary) -> W {
         let off_above = self.depth[node] - above;
         let cost = if on == 0 || off_above == 0 || self.edge_cost[node] == 0.0 {
@@ -68,7 +75,7 @@ impl CountForest {
         W::from_log(unary[on] - cost)
     }
 
-    /// The groups satisfied with this label added, unless its group was already.
+    /// The layer after this label is added, or `None` if its group was already satisfied.
     fn layer_with(&self, node: usize, on: usize, layer: usize) -> Option<usize> {
         match (on, self.group[node]) {
             (1, Some(group)) if layer >> group & 1 == 1 => None,
@@ -82,7 +89,7 @@ impl CountForest {
 #[derive(Debug)]
 pub(crate) struct Count {
     forest: CountForest,
-    /// With a cap: the forest without it, for rows that the cap leaves no state.
+    /// With a cap: the forest without it, for rows in which the cap leaves no state.
     uncapped: Option<CountForest>,
     bias: Vec<f64>,
     constant: f64,
@@ -97,11 +104,13 @@ impl Count {
         budget: &Budget,
     ) -> Result<Count, Unfit> {
         let Some(dense) = model.dense() else {
-            return Err(Unfit::Shape(String::from("the semantics are not dense on a forest")));
+            return Err(Unfit::Shape(String::from("it needs dense semantics on a forest")));
         };
         if model.one_of().len() > MAX_GROUPS {
             let groups = model.one_of().len();
-            return Err(Unfit::Shape(format!("{groups} one-of groups are more than {MAX_GROUPS}")));
+            return Err(Unfit::Shape(format!(
+                "it can handle at most {MAX_GROUPS} one-of groups; this graph has {groups}"
+            )));
         }
         let n = model.len();
         let parent: Vec<Option<usize>> =
@@ -110,7 +119,7 @@ impl Count {
         for (label, parent) in parent.iter().enumerate() {
             children[parent.unwrap_or(n)].push(label);
         }
-        // Breadth first from the virtual root, turned around.
+        // Breadth first from the virtual root, then reversed.
         let mut bottom_up = vec![n];
         let mut depth = vec![0; n];
         let mut at = 0;
@@ -144,7 +153,8 @@ impl Count {
         };
         let (operations, cells) = forest.cost();
         if operations > budget.operations || cells * 8.0 > budget.bytes {
-            let needs = format!("{operations:.1e} operations a row; cap the counts");
+            let needs =
+                format!("{operations:.1e} operations per row; a cap on the counts lowers this");
             return Err(Unfit::Budget { needs });
         }
         let (bias, constant) = (model.bias().to_vec(), model.constant());
@@ -164,7 +174,7 @@ impl Count {
         self.forest.cap.is_none_or(|cap| cap >= self.forest.parent.len())
     }
 
-    /// The log-weights of off and on of each label, `None` where the evidence contradicts itself.
+    /// The log-weights of off and on for each label.
     fn unary<T: Scalar>(&self, block: &Block<'_, T>, row: usize) -> Vec<Unary> {
         let scores = block.row(row).iter().zip(&self.bias).enumerate();
         scores
@@ -217,7 +227,7 @@ impl Count {
         })
     }
 
-    /// Label sets drawn from the distribution of one row.
+    /// Draws label sets from the distribution of one row.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,
@@ -235,7 +245,7 @@ impl Count {
 }
 
 impl CountForest {
-    /// Operations a row and cells of all tables.
+    /// Operations per row, and cells of all tables.
     fn cost(&self) -> (f64, f64) {
         let n = self.parent.len();
         let mut size = vec![0usize; n + 1];
@@ -257,8 +267,8 @@ impl CountForest {
     }
 }
 
-/// Log Z without and with the overflow, and the expectations; `None` when nothing is possible
-/// or (in linear weights) something underflowed.
+/// Log Z without and with the overflow, and the expectations. `None` when no state is possible, or
+/// when something underflowed in linear weights.
 fn answer<W: Weight>(forest: &CountForest, unary: &[Unary]) -> Option<(f64, f64, Expected)> {
     let inside = Inside::<W>::new(forest, unary)?;
     let (high, low) = inside.log_partition(forest);

@@ -1,4 +1,4 @@
-//! Three readings of the same recursion: sums of weights, sums in the log domain, and maxima.
+//! Three number types for the same recursion: sums of weights, sums in the log domain, and maxima.
 
 use crate::numeric::log_add;
 
@@ -6,18 +6,18 @@ use crate::numeric::log_add;
 pub(super) trait Weight: Copy + PartialEq {
     const ZERO: Self;
     const ONE: Self;
-    /// From a log-weight.
+    /// Converts from a log-weight.
     fn from_log(log: f64) -> Self;
-    /// As a log-weight.
+    /// Converts to a log-weight.
     fn log(self) -> f64;
     fn times(self, other: Self) -> Self;
     fn plus(self, other: Self) -> Self;
-    /// Divides a vector by its largest entry; returns the logarithm of the divisor, or `None` when
+    /// Divides a vector by its largest entry. Returns the logarithm of the divisor, or `None` when
     /// all entries are zero.
     fn rescale(values: &mut [Self]) -> Option<f64>;
 }
 
-/// A weight itself: fast, and rescaled on the way.
+/// The weight itself. It is fast, and is rescaled along the way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Linear(f64);
 
@@ -53,7 +53,7 @@ impl Weight for Linear {
     }
 }
 
-/// The logarithm of a weight, added by log-sum-exp: slow, and safe for any score.
+/// The logarithm of a weight, added by log-sum-exp. It is slow, but safe for any score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Log(f64);
 
@@ -83,7 +83,7 @@ impl Weight for Log {
     }
 }
 
-/// The logarithm of a weight, of which the largest is kept: for the best label sets.
+/// The logarithm of a weight, of which the largest is kept. Used for the best label sets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Max(f64);
 

@@ -1,20 +1,21 @@
 //! The inside and outside recursions over counts.
 //!
-//! `G_v(a, s, t)` is the weight of the subtree of `v` when `a` of its ancestors are on, `s` labels
-//! of the subtree are, and `t` is the set of one-of groups that have a member among them. Children
-//! of `v` are merged one at a time; pairs of labels in different children's subtrees meet at `v`:
+//! `G_v(a, s, t)` is the weight of the subtree of `v` when `a` ancestors of `v` are on, `s` labels
+//! of the subtree are on, and `t` is the set of one-of groups with a member among these. The
+//! children of `v` are merged one at a time. Pairs of labels in the subtrees of different children
+//! meet at `v`:
 //!
 //! ```text
 //! F_0(0, ∅) = 1,   F_j(S + s, t ∪ t') += F_{j−1}(S, t) · G_c(a', s, t') · exp(−w_v S s)
 //! G_v(a, S + y, t) += ψ_v(y) · exp(−e_v (depth − a) y) · F_k(S, t)   with a' = a + y
 //! ```
 //!
-//! The outside pass runs the same sums backwards with `B_k = O_v`. Groups need `t ∩ t' = ∅`.
+//! The outside pass runs the same sums backwards with `B_k = O_v`. Groups require `t ∩ t' = ∅`.
 
 use super::CountForest;
 use super::semiring::Weight;
 
-/// The shape of a table: ancestors on × labels on × groups satisfied.
+/// The dimensions of a table: ancestors on × labels on × groups satisfied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CountShape {
     pub(super) above: usize,
@@ -47,7 +48,7 @@ impl<W: Weight> CountTable<W> {
     }
 }
 
-/// What one row says of a label: the log-weights of off and on.
+/// The log-weights of off and on for a label in one row.
 pub(super) type Unary = [f64; 2];
 
 /// The inside pass of one row. Node `n` is the virtual root above all trees.
@@ -65,7 +66,8 @@ fn penalty<W: Weight>(cost: f64, times: usize) -> W {
 }
 
 impl<W: Weight> Inside<W> {
-    /// `None`: a table came out all zero, by underflow or because no state is possible.
+    /// Returns `None` when a table is all zero, either by underflow or because no state is
+    /// possible.
     pub(super) fn new(forest: &CountForest, unary: &[Unary]) -> Option<Inside<W>> {
         let n = forest.parent.len();
         let mut inside: Inside<W> =
@@ -82,7 +84,7 @@ impl<W: Weight> Inside<W> {
 
     /// Merges the children of a node.
     fn merge(&mut self, forest: &CountForest, node: usize) -> Option<()> {
-        // What children see of their ancestors: those of the node, and the node itself.
+        // The ancestors that the children see: those of the node, and the node itself.
         let above = forest.seen_by_children(node);
         let layers = forest.layers;
         let mut first = CountTable::<W>::zeros(CountShape { above, counts: 1, layers });
@@ -144,7 +146,7 @@ impl<W: Weight> Inside<W> {
         Some(table)
     }
 
-    /// The log-partition: with the overflow cell of a capped count, and without it.
+    /// The log-partition with and without the overflow cell of a capped count.
     pub(super) fn log_partition(&self, forest: &CountForest) -> (f64, f64) {
         let root = &self.merged[forest.parent.len()];
         let total = &root[root.len() - 1];
@@ -160,15 +162,16 @@ impl<W: Weight> Inside<W> {
     }
 }
 
-/// What the outside pass finds.
+/// The result of the outside pass.
 pub(super) struct Expected {
     pub(super) marginals: Vec<f64>,
-    /// For each label, the expected number of its ancestors that are off while it is on; then for
+    /// For each label, the expected number of its ancestors that are off while it is on. Then for
     /// each node, the virtual root last, the expected number of pairs that meet there.
     pub(super) violations: Vec<f64>,
 }
 
-/// The outside pass. `None` when the mass of some node is not the partition: underflow.
+/// The outside pass. `None` when the mass of some node is not the partition function, which means
+/// underflow.
 pub(super) fn outside<W: Weight>(
     forest: &CountForest,
     inside: &Inside<W>,

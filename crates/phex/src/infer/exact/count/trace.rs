@@ -1,17 +1,17 @@
-//! A label set from the tables of an inside pass, top down.
+//! Reads a label set off the tables of an inside pass, from the top down.
 
 use super::CountForest;
 use super::semiring::Weight;
 use super::tables::{Inside, Unary};
 
-/// The position of the largest log-weight; `None` when all are impossible.
+/// The position of the largest log-weight, or `None` when all are impossible.
 pub(super) fn largest(weights: &[f64]) -> Option<usize> {
     let best = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b]))?;
     (weights[best] > f64::NEG_INFINITY).then_some(best)
 }
 
-/// Goes down the forest; `choose` picks among log-weights: at random for a sample, the largest for
-/// the best set (with tables of maxima).
+/// Walks down the forest. `choose` picks among log-weights: at random for a sample, or the largest
+/// for the best set (with tables of maxima).
 pub(super) fn trace<W: Weight>(
     forest: &CountForest,
     inside: &Inside<W>,
@@ -29,8 +29,8 @@ pub(super) fn trace<W: Weight>(
             true => f64::NEG_INFINITY,
         })
         .collect();
-    // Each entry: a node, the ancestors on that its children see, and the count and groups of the
-    // children together.
+    // Each entry holds a node, the number of ancestors on that its children see, and the count and
+    // groups of the children together.
     let mut stack = vec![(n, 0, choose(&weights)?, full)];
     while let Some((node, above, mut count, mut layer)) = stack.pop() {
         for (step, &child) in forest.children[node].iter().enumerate().rev() {

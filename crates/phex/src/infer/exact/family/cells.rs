@@ -1,17 +1,18 @@
 //! The inner loops: one child joins a unit, forwards and backwards.
 //!
-//! `F_j(m) = F_{j−1}(m) e₀ + F_{j−1}(m−1) q^{m−1} e₁`, where e are the child's messages (e₁ with
-//! the cost of its edge). Backwards the transposed: `B_{j−1}(m) = e₀ B_j(m) + e₁ q^m B_j(m+1)`, and
-//! the child receives `Σ F_{j−1}(m) B_j(m)` when off and `Σ F_{j−1}(m) q^m B_j(m+1)` when on.
-//! Layers of one-of groups multiply like dual numbers.
+//! `F_j(m) = F_{j−1}(m) e₀ + F_{j−1}(m−1) q^{m−1} e₁`, where e are the child's messages (e₁
+//! includes the cost of its edge). The backward step is the transpose:
+//! `B_{j−1}(m) = e₀ B_j(m) + e₁ q^m B_j(m+1)`, and the child receives `Σ F_{j−1}(m) B_j(m)` when
+//! off and `Σ F_{j−1}(m) q^m B_j(m+1)` when on. The layers of one-of groups multiply like dual
+//! numbers. A step costs O(cells).
 
 use super::number::Semiring;
 
 /// What a child receives: `[off, on]`.
 pub(super) type Received<N> = [N; 2];
 
-/// Forwards without layers. Returns the largest cell. With a full `output` of the same width the
-/// overflow is dropped, or kept in the last cell.
+/// The forward step without layers. Returns the largest cell. When `output` has the same width as
+/// `input`, the overflow is dropped, or kept in the last cell.
 #[inline(always)]
 pub(super) fn join<N: Semiring>(
     input: &[N],
@@ -42,8 +43,8 @@ pub(super) fn join<N: Semiring>(
     most.larger(carry)
 }
 
-/// As [`join`], with one open group: `input` and `output` are two layers each, `e0` the child's
-/// messages without, `e1` those with the group's label.
+/// As [`join`], with one open group. `input` and `output` have two layers each. `e0` holds the
+/// child's messages without the group's label, and `e1` those with it.
 #[inline(always)]
 pub(super) fn join_dual<N: Semiring>(
     input: &[N],
@@ -84,7 +85,7 @@ pub(super) fn join_dual<N: Semiring>(
     most.larger(carry0).larger(carry1)
 }
 
-/// As [`join`], but adds to the output: for one move between layers.
+/// As [`join`], but adds to the output. Used for one move between layers.
 #[inline(always)]
 pub(super) fn join_add<N: Semiring>(
     input: &[N],
@@ -107,7 +108,8 @@ pub(super) fn join_add<N: Semiring>(
     }
 }
 
-/// Backwards without layers, in place: `cells` are B_j before and B_{j−1} after.
+/// The backward step without layers, in place: `cells` holds B_j before the call and B_{j−1} after
+/// it.
 #[inline(always)]
 pub(super) fn part<N: Semiring>(
     before: &[N],
@@ -128,7 +130,7 @@ pub(super) fn part<N: Semiring>(
         cells[m] = here.times_plus(e[0], turned.times(e[1]));
         here = next;
     }
-    // A capped unit: the last cell has none above it.
+    // In a capped unit the last cell has no cell above it.
     if before.len() == width {
         off = before[width - 1].times_plus(here, off);
         cells[width - 1] = here.times(e[0]);
@@ -180,7 +182,7 @@ pub(super) fn part_dual<N: Semiring>(
     [[off0, on0], [off1, on1]]
 }
 
-/// As [`part`] for one move between layers: adds B_{j−1} to `output`.
+/// As [`part`] for one move between layers. Adds B_{j−1} to `output`.
 #[inline(always)]
 pub(super) fn part_add<N: Semiring>(
     before: &[N],

@@ -1,4 +1,4 @@
-//! Writes a plan from the structure of a forest.
+//! Builds the program of the recursion from the structure of a forest.
 
 use std::ops::Range;
 
@@ -27,9 +27,9 @@ impl ForestProgram {
             log_weights: vec![0.0],
             parents: Vec::new(),
             slots: vec![[0; 2]; n],
-            // The first takes weights of states that no group allows.
+            // The first slot takes the weights of states that no group allows.
             messages: 1,
-            // The first are those of leaves.
+            // The first slots are those of leaves.
             outside: 2 << MAX_OPEN,
             cells: 0,
             totals: 0,
@@ -53,14 +53,14 @@ impl ForestProgram {
         plan.place_messages();
         let bytes = plan.bytes() as f64;
         if plan.operations > budget.operations || bytes > budget.bytes {
-            let needs = format!("{:.1e} operations a row, {bytes:.1e} bytes", plan.operations);
+            let needs = format!("{:.1e} operations per row, {bytes:.1e} bytes", plan.operations);
             return Err(Unfit::Budget { needs });
         }
         Ok(plan)
     }
 
-    /// Lays out the messages in the order of the steps, so that siblings lie side by side, and after
-    /// them the weights of labels with children.
+    /// Lays out the messages in the order of the steps, so that siblings are adjacent. The weights
+    /// of labels with children follow.
     fn place_messages(&mut self) {
         let root = self.nodes.len() - 1;
         for at in self.steps.iter().map(|step| step.node).chain([root]) {
@@ -109,12 +109,12 @@ impl Emitter<'_> {
     fn weights(&mut self, cost: f64, many: usize) -> usize {
         let from = self.plan.log_weights.len();
         let weight = |m: usize| if m == 0 { 0.0 } else { -cost * m as f64 };
-        // −0.0 · ∞ is kept out by m = 0, and 0 · m is 0.
+        // For m = 0 the product −0.0 · ∞ is avoided, and 0 · m is 0.
         self.plan.log_weights.extend((0..many).map(weight));
         from
     }
 
-    /// A node, its units before it. `family` is its place among the families.
+    /// Emits a node after its units. `family` is its index among the families.
     fn node(&mut self, family: usize, label: Option<usize>) -> Result<(), Unfit> {
         let structure = self.structure;
         let mut units: Vec<(Vec<usize>, Option<usize>)> = Vec::new();
@@ -184,7 +184,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A unit of these children; returns the groups open at it.
+    /// Emits a unit of these children, and returns the groups that are open at it.
     fn unit(&mut self, labels: &[usize], set: Option<usize>) -> Result<Open, Unfit> {
         let structure = self.structure;
         let costs = labels.iter().map(|&label| structure.edge_cost[label]);

@@ -1,7 +1,7 @@
-//! The inside pass: from the leaves to the root.
+//! The inside pass, from the leaves to the root.
 //!
-//! Every value is divided by a power of two as it is stored, so scales add no rounding error and
-//! need no logarithm.
+//! Every value is divided by a power of two as it is stored, so scaling adds no rounding error and
+//! needs no logarithm.
 
 use super::number::Semiring;
 use super::plan::{ForestProgram, SiblingUnit};
@@ -9,7 +9,7 @@ use super::scratch::{Child, Scratch, largest};
 use super::weights::Weights;
 
 impl<N: Semiring> Scratch<N> {
-    /// From the leaves to the root. The weights of labels must be in place.
+    /// Runs from the leaves to the root. The weights of the labels must have been written.
     #[inline(always)]
     pub(super) fn inside(&mut self, plan: &ForestProgram, weights: &Weights<N>) {
         self.exponents = N::Exponents::default();
@@ -54,7 +54,7 @@ impl<N: Semiring> Scratch<N> {
             for value in message.iter_mut() {
                 *value = value.times(scale);
             }
-            // The outside pass needs them scaled.
+            // The outside pass needs the scaled values.
             own[0] = own[0].times(scale);
             own[1] = own[1].times(scale);
         }
@@ -82,7 +82,7 @@ impl<N: Semiring> Scratch<N> {
                 self.totals[to] = before.times_plus(total.times(scale), self.totals[to]);
             }
         }
-        // Two scales: a total and a product may each be far from 1.
+        // Two scaling steps, because a total and a product may each be far from 1.
         let again = largest(&self.totals[range.clone()]).scale(&mut self.exponents);
         for value in &mut self.totals[range] {
             *value = value.times(again);
@@ -110,7 +110,7 @@ impl<N: Semiring> Scratch<N> {
                 let input = &before[step.input + y * size..step.input + (y + 1) * size];
                 let size = step.layers * step.width;
                 let output = &mut after[y * size..(y + 1) * size];
-                // The stream of a shared unit is that of a parent that is on.
+                // The stream of a shared unit is the one for a parent that is on.
                 most = most.larger(child.join(input, output, y, false));
             }
             if index + 1 < unit.steps.end {

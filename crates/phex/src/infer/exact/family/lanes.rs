@@ -1,4 +1,4 @@
-//! Weights of 16 (`f32`) or 8 (`f64`) rows side by side as numbers of the recursion.
+//! Holds the weights of 16 (`f32`) or 8 (`f64`) rows side by side as one number of the recursion.
 
 use super::number::Semiring;
 use crate::numeric::Elementary;
@@ -6,16 +6,17 @@ pub(super) use crate::numeric::Lanes;
 
 /// A number type of the linear-domain recursion.
 pub(super) trait Real: Elementary {
-    /// Exponents beyond ±this are left to the log-domain recursion: e^−LIMIT is a normal number.
+    /// Rows with exponents beyond ±this go to the log-domain recursion. e^−LIMIT is a normal
+    /// number.
     const LIMIT: Self;
-    /// The same as a double.
+    /// The same limit in double precision.
     const RANGE: f64;
     /// How far a total may be from 1.
     const TOLERANCE: Self;
-    /// How much mass may sit where a weight was clamped.
+    /// How much mass may be in states whose weight was clamped.
     const CLAMPED: Self;
     fn absolute(self) -> Self;
-    /// A power of two 2⁻ᵉ that brings a positive number into [1, 2), and e.
+    /// The power of two 2⁻ᵉ that scales a positive number into [1, 2), and e.
     fn power_of_two(self) -> (Self, i32);
 }
 
@@ -112,13 +113,13 @@ impl<T: Real, const L: usize> Semiring for Lanes<T, L> {
 
     #[inline(always)]
     fn share(self, total: Self) -> Wide<T, L> {
-        // 1 / y ≈ 2 − y without a division: off by (1 − y)², which is below rounding.
+        // 1 / y ≈ 2 − y avoids a division. The error is (1 − y)², which is below rounding.
         Wide(self.zip(total, |x, y| x * (T::ONE + (T::ONE - y))).0)
     }
 
     #[inline(always)]
     fn check_total(self, suspect: &mut Self) {
-        // Written so that NaN is suspect.
+        // Written so that NaN counts as suspect.
         let fine = |total: T, before: T| {
             if (total - T::ONE).absolute() <= T::TOLERANCE { before } else { T::ONE }
         };

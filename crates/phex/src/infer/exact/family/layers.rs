@@ -1,28 +1,29 @@
-//! The layers of one-of groups.
+//! Layers for one-of groups.
 //!
-//! A quantity that covers a set X of labels has a layer for each subset S of the one-of groups that
-//! are *open* at X (some but not all of their labels are in X): S are those whose label that is on
-//! lies in X. Joining two disjoint sets joins disjoint subsets; a group that is then complete must
-//! be in the union, and is dropped from the layers.
+//! A group is *open* at a set X of labels when some but not all of its labels are in X. A quantity
+//! that covers X has one layer for each subset S of the groups that are open at X. S contains the
+//! groups whose active label is in X. Joining two disjoint sets joins disjoint subsets. A group
+//! that becomes complete must be in the union, and is then dropped from the layers. With g open
+//! groups there are 2^g layers and 3^g moves.
 
 use super::Unfit;
 use crate::model::Model;
 
-/// More groups than this are never open at once: 2⁶ layers.
+/// At most this many groups may be open at once: 2⁶ layers.
 pub(super) const MAX_OPEN: usize = 6;
 
-/// From layers `a` and `b` of two quantities to a layer of their product.
+/// A move from layers `a` and `b` of two quantities to a layer of their product.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LayerMove {
-    /// Of the first quantity.
+    /// The layer of the first quantity.
     pub a: u8,
-    /// Of the second.
+    /// The layer of the second quantity.
     pub b: u8,
-    /// Of the product.
+    /// The layer of the product.
     pub to: u8,
 }
 
-/// The open groups of a set of labels, ascending, with how many labels of each it has.
+/// The open groups of a set of labels, ascending, each with the number of its labels in the set.
 pub(super) type Open = Vec<(usize, usize)>;
 
 /// The groups of a model.
@@ -39,13 +40,13 @@ impl Groups {
             groups.size.push(group.labels.len());
             group.labels.iter().for_each(|label| groups.of[label.index()].push(at));
             if group.labels.is_empty() {
-                return Err(Unfit::Shape(format!("the one-of group {} is empty", group.name)));
+                return Err(Unfit::Shape(format!("the one-of group {} has no labels", group.name)));
             }
         }
         Ok(groups)
     }
 
-    /// Joins disjoint sets: the groups open afterwards, and the moves.
+    /// Joins disjoint sets. Returns the groups that are open afterwards, and the moves.
     pub(super) fn join(&self, a: &Open, b: &Open) -> Result<(Open, Vec<LayerMove>), Unfit> {
         let mut all = a.clone();
         for &(group, count) in b {
@@ -57,7 +58,7 @@ impl Groups {
         all.sort_unstable();
         let open: Open = all.iter().copied().filter(|g| g.1 < self.size[g.0]).collect();
         if open.len() > MAX_OPEN || b.len() > MAX_OPEN {
-            let needs = format!("2^{} layers for one-of groups that are interleaved", open.len());
+            let needs = format!("2^{} layers for interleaved one-of groups", open.len());
             return Err(Unfit::Budget { needs });
         }
         // Subsets as bit masks over `all`.

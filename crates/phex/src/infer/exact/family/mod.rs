@@ -1,29 +1,32 @@
-//! `family`: exact inference on a forest whose counted sets of siblings exclude each other.
+//! `family` handles forests in which counted sets of siblings exclude each other.
 //!
-//! Turning on one more child when m of its set are on costs q^m, since C(m+1, 2) − C(m, 2) = m. So
-//! a set of k siblings is a chain with a counter, for each state y of the parent:
+//! When m labels of a set are on, turning on one more costs q^m, because C(m+1, 2) − C(m, 2) = m.
+//! So a set of k siblings is a chain with a counter, for each state y of the parent:
 //!
 //! ```text
 //! F₀(0) = 1,   F_j(m) = F_{j−1}(m) β_c(0) + F_{j−1}(m−1) q^{m−1} f_y β_c(1)       (c the j-th child)
 //! β_v(y) = ψ_v(y) Π_sets Σ_m F_k(m)
 //! ```
 //!
-//! where `f₀` is the weight of the edge below a parent that is off and `f₁ = 1`. When the edges of a
-//! set cost the same, `F⁰(m) = f^m F¹(m)`: one chain serves both states. A child that no exclusion
-//! names is a set of its own. The outside pass is the transposed recursion.
+//! Here `f₀` is the weight of the edge below a parent that is off, and `f₁ = 1`. When all edges of
+//! a set cost the same, `F⁰(m) = f^m F¹(m)`, and one chain serves both states of the parent. A
+//! child that is in no exclusion is a set of its own. The outside pass is the transposed recursion.
 //!
-//! One-of groups: every quantity has a layer for each subset of the groups open at its labels (see
-//! [`layers`]), so that Z is the layer in which every group has had its label.
+//! One-of groups: every quantity has a layer for each subset of the groups that are open at its
+//! labels (see [`layers`]). Z is the layer in which every group has its label.
 //!
-//! A cap M on the counts drops F(m) for m > M. That leaves a part A of the states with
-//! `Z_A ≤ Z ≤ Z_up`, where `Z_up` keeps what overflows in a last cell that is charged too little;
-//! the answers (log Z too) are those of A and every marginal is within `1 − Z_A / Z_up` of the exact
-//! one. Rows of which A has no state are answered without the cap.
+//! A cap M on the counts drops F(m) for m > M. This leaves a subset A of the states with
+//! `Z_A ≤ Z ≤ Z_up`, where `Z_up` keeps the overflow in a last cell that is charged too little. The
+//! answers (including log Z) are those of A, and every marginal is within `1 − Z_A / Z_up` of the
+//! exact one. Rows in which A has no state are answered without the cap.
 //!
-//! Rows run side by side in the linear domain, scaled by powers of two; a row whose numbers leave the
-//! range of the type, by the check of [`outside`], is done again in the log domain.
+//! Rows run side by side in the linear domain, scaled by powers of two. At every node [`outside`]
+//! checks that the mass is the partition function. A row that fails, because its numbers leave the
+//! range of the type, is computed again in the log domain. Clipping scores instead would give wrong
+//! answers when two labels beyond the limit exclude each other.
 //!
-//! Cost a row: O(Σ k²) over the sets, O(Σ k M) with a cap, times 3^g for g open groups.
+//! A row costs O(Σ k²) over the sets, or O(Σ k M) with a cap, times 3^g for g open groups. Best
+//! sets and samples come from a junction tree of the same model.
 
 mod cells;
 mod emit;
@@ -60,7 +63,7 @@ use crate::infer::{Answers, Block, Budget, Evidence, Unfit};
 use crate::model::Model;
 use crate::numeric::Scalar;
 
-/// A plan with its constants in each number type that holds them.
+/// A program with its constants in each number type that can hold them.
 #[derive(Debug)]
 struct CapVariant {
     plan: ForestProgram,
@@ -76,7 +79,7 @@ impl CapVariant {
     }
 }
 
-/// Where the expected violations of a relation are found.
+/// Where the expected violations of a relation are read from.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
     Edge(usize),
@@ -88,23 +91,22 @@ enum Reading {
 #[derive(Debug)]
 pub(crate) struct Family {
     main: CapVariant,
-    /// With an effective cap: the plan that keeps what overflows.
+    /// With an effective cap: the program that keeps the overflow.
     upper: Option<CapVariant>,
-    /// With an effective cap: the plan without it, for rows that the cap leaves no state.
+    /// With an effective cap: the program without it, for rows in which the cap leaves no state.
     uncapped: Option<CapVariant>,
     scores: Scores,
     readings: Vec<Reading>,
     constant: f64,
     single: Pool<Buffers<f32, 16>>,
     double: Pool<Buffers<f64, 8>>,
-    /// Answers for best sets and samples; compiled when first asked.
+    /// Computes best sets and samples. It is compiled on first use.
     junction: OnceLock<Result<Junction, Unfit>>,
 }
 
 impl Family {
     /// Compiles a forest with disjoint counted sets of siblings and any one-of groups. With a cap,
-    /// states with more labels of one set on are left out, with a
-    /// bound on what that changes.
+    /// states with more labels of one set on are left out, and the resulting error is bounded.
     pub(crate) fn compile(
         model: &Model,
         cap: Option<usize>,
@@ -153,19 +155,19 @@ impl Family {
         })
     }
 
-    /// Whether nothing is left out: no cap, or one that no set reaches.
+    /// Whether nothing is left out: there is no cap, or no set reaches it.
     pub(crate) fn is_exact(&self) -> bool {
         self.upper.is_none()
     }
 
-    /// For devices: the plan, unless a cap leaves something out.
+    /// The program, for devices, unless a cap leaves something out.
     pub(crate) fn view(&self) -> Option<Forest<'_>> {
         let Scores { bias, shifted, .. } = &self.scores;
         let plan = &self.main.plan;
         self.is_exact().then_some(Forest { plan, bias, shifted, constant: self.constant })
     }
 
-    /// Elementary operations a row, about.
+    /// The approximate number of elementary operations per row.
     pub(crate) fn operations(&self) -> f64 {
         self.main.plan.operations + self.upper.as_ref().map_or(0.0, |up| up.plan.operations / 3.0)
     }
@@ -175,7 +177,7 @@ impl Family {
         self.main.plan.bytes() + self.upper.as_ref().map_or(0, |up| up.plan.bytes())
     }
 
-    /// Answers a block of rows. A row's answers do not depend on the other rows.
+    /// Runs a block of rows. The answer for a row does not depend on the other rows.
     pub(crate) fn run<T: Scalar>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         let single = self.main.single.as_ref().filter(|_| size_of::<T>() == 4);
         let upper = |up: &CapVariant| up.single.is_some() && up.double.is_some();
@@ -249,7 +251,7 @@ impl Family {
         }
     }
 
-    /// One row at a time in the log domain: slow, and of any range.
+    /// Runs one row at a time in the log domain, which is slow but has any range.
     fn run_log<T: Scalar>(
         &self,
         block: &Block<'_, T>,
@@ -281,7 +283,7 @@ impl Family {
             }
             let mut used = (&self.main, &mut main);
             if low < high && low == f64::NEG_INFINITY {
-                // The cap leaves no state, yet there are some.
+                // The cap leaves no state, although there are some.
                 if let Some(compiled) = &self.uncapped {
                     let scratch = uncapped.get_or_insert_with(|| new(compiled));
                     self.weigh(block, row, scratch);
@@ -316,7 +318,7 @@ impl Family {
         }
     }
 
-    /// The log-weights of the labels of a row; they go to the same places in every plan.
+    /// Writes the log-weights of the labels of a row. They go to the same slots in every program.
     fn weigh<T: Scalar>(&self, block: &Block<'_, T>, row: usize, scratch: &mut Scratch<Log>) {
         let scores = block.row(row).iter().zip(&self.scores.bias).enumerate();
         for (label, (score, bias)) in scores {

@@ -1,8 +1,9 @@
-//! The numbers that the recursions run on: non-negative, added and multiplied, never subtracted.
+//! The numbers that the recursions run on. They are non-negative, added and multiplied, but never
+//! subtracted.
 //!
-//! There is one recursion and there are two kinds of numbers: [`Lanes`](super::lanes::Lanes), a
-//! value for each of several rows in the linear domain (fast, of limited range), and [`Log`], the
-//! logarithm of one row's value (slow, any range).
+//! There is one recursion and two kinds of numbers. [`Lanes`](super::lanes::Lanes) holds a value
+//! for each of several rows in the linear domain, which is fast but has a limited range. [`Log`] is
+//! the logarithm of one row's value, which is slow but has any range.
 
 use crate::numeric::log_add;
 
@@ -10,14 +11,15 @@ use crate::numeric::log_add;
 pub(super) trait Semiring: Copy {
     /// A constant of the model: the same for all rows.
     type Weight: Copy;
-    /// What a probability is written as.
+    /// The type of a probability.
     type Real: Copy + Default;
-    /// Powers of two that were divided out.
+    /// The powers of two that were divided out.
     type Exponents: Copy + Default;
 
     const ZERO: Self;
     const ONE: Self;
-    /// Finite log-weights below minus this do not fit; they are clamped and watched.
+    /// Finite log-weights below minus this do not fit. They are clamped, and the clamped mass is
+    /// checked.
     const LIMIT: f64;
 
     fn weight(log_weight: f64) -> Self::Weight;
@@ -28,13 +30,13 @@ pub(super) trait Semiring: Copy {
     fn times_plus(self, factor: Self, term: Self) -> Self;
     fn larger(self, other: Self) -> Self;
     fn reciprocal(self) -> Self;
-    /// A factor that brings `self` close to 1; its inverse is counted in `exponents`.
+    /// A factor that scales `self` close to 1. `exponents` counts its inverse.
     fn scale(self, exponents: &mut Self::Exponents) -> Self;
-    /// `self / total` as a probability, where the total is 1 up to what the check lets pass.
+    /// `self / total` as a probability, where the total is 1 within the tolerance of the check.
     fn share(self, total: Self) -> Self::Real;
-    /// Marks in `suspect` where a total that should be 1 is not.
+    /// Marks the lanes in which a total that should be 1 is not.
     fn check_total(self, suspect: &mut Self);
-    /// Marks in `suspect` where this mass is more than may sit where a weight was clamped.
+    /// Marks the lanes in which this mass exceeds the limit for clamped weights.
     fn check_clamped(self, suspect: &mut Self);
 }
 

@@ -1,8 +1,8 @@
-//! The outside pass: back from the root to the leaves.
+//! The outside pass, from the root back to the leaves.
 //!
-//! It is the inside pass transposed, step by step: with the root's message set to the inverse of
-//! the root's value, `Σ outside · inside = 1` at every label. That is the check: where it fails, a
-//! number left the range of the type, and the row is done again in the log domain.
+//! It transposes the inside pass step by step. The message of the root is set to the inverse of the
+//! root's value, so `Σ outside · inside = 1` at every label. This is the check: where it fails, a
+//! number left the range of the type, and the row is computed again in the log domain.
 
 use super::number::Semiring;
 use super::plan::{ForestProgram, SiblingUnit, StepKind};
@@ -10,7 +10,7 @@ use super::scratch::{Child, Scratch, dot};
 use super::weights::Weights;
 
 impl<N: Semiring> Scratch<N> {
-    /// From the root to the leaves: marginals, and expectations when asked for.
+    /// Runs from the root to the leaves and computes marginals, and expectations if requested.
     #[inline(always)]
     pub(super) fn outside(
         &mut self,
@@ -87,7 +87,7 @@ impl<N: Semiring> Scratch<N> {
         expectations: bool,
     ) {
         let unit = &plan.units[at];
-        // One stream is enough unless the parent's state must be told apart.
+        // One stream is enough unless the states of the parent must be distinguished.
         let merged = unit.shared && !expectations;
         self.outside_ends(plan, weights, at, merged, expectations);
         let keep = expectations && unit.pairs.is_some();
@@ -135,7 +135,7 @@ impl<N: Semiring> Scratch<N> {
         }
     }
 
-    /// B_k: the share of each count of a unit, with the checks and expectations of counts.
+    /// B_k: the share of each count of a unit, with the checks and the expectations of counts.
     #[inline(always)]
     fn outside_ends(
         &mut self,
@@ -185,8 +185,8 @@ impl<N: Semiring> Scratch<N> {
         }
     }
 
-    /// The probability that two children are both on, for every pair of a unit: for each child a
-    /// forward pass in which it is on, met with the backward pass at every later child. O(k³).
+    /// The probability that two children are both on, for every pair of a unit. For each child, a
+    /// forward pass in which it is on meets the backward pass at every later child. Costs O(k³).
     fn both_on(&mut self, plan: &ForestProgram, weights: &Weights<N>, unit: &SiblingUnit) {
         let Some(base) = unit.pairs else { return };
         let (start, k) = (unit.steps.start, unit.steps.len());

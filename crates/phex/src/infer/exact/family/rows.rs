@@ -1,4 +1,5 @@
-//! Rows of scores to weights side by side, through the passes, and back to rows.
+//! Turns rows of scores into weights side by side, runs the passes, and turns the results back into
+//! rows.
 
 use multiversion::multiversion;
 
@@ -11,45 +12,46 @@ use crate::infer::pool::Pool;
 use crate::infer::{Block, Evidence};
 use crate::numeric::Scalar;
 
-/// Labels that are moved between rows and lanes at a time: they stay in the first-level cache.
+/// How many labels move between rows and lanes at a time, so that they stay in the first-level
+/// cache.
 const TILE: usize = 64;
 
-/// Fixed additions to the scores, and which labels are shifted together.
+/// Fixed additions to the scores, and the groups of labels that are shifted together.
 #[derive(Debug)]
 pub(super) struct Scores {
     pub(super) bias: Vec<f64>,
-    /// Disjoint one-of groups. Exactly one label of each is on, so that a common shift of their
-    /// scores only moves log Z; shifted by their log-sum-exp, layers stay of comparable size.
+    /// Disjoint one-of groups. Exactly one label of each is on, so a common shift of their scores
+    /// only changes log Z. Shifting by their log-sum-exp keeps the layers at comparable sizes.
     pub(super) shifted: Vec<Vec<usize>>,
     /// The other labels.
     pub(super) single: Vec<usize>,
 }
 
-/// Memory that is kept from block to block: for small blocks, getting it would cost more than the
-/// passes.
+/// Memory that is kept from block to block. For small blocks, allocating it would cost more than
+/// the passes.
 #[derive(Debug)]
 pub(super) struct Buffers<T: Real, const L: usize> {
     pub(super) scratch: Scratch<Lanes<T, L>>,
     upper: Option<Scratch<Lanes<T, L>>>,
     bias: Vec<T>,
     theta: Vec<Lanes<T, L>>,
-    /// −1 off, 0 unknown, 1 on; empty without evidence.
-    known: Vec<Lanes<T, L>>,
+    /// −1 for off, 0 for unknown, 1 for on. Empty without evidence.
+    evidence: Vec<Lanes<T, L>>,
 }
 
-/// A plan with its constants.
+/// A program with its constants.
 pub(super) type Weighed<'a, N> = (&'a ForestProgram, &'a Weights<N>);
 
-/// The rows in one register and everything computed for them.
+/// The rows in one register, and everything computed for them.
 pub(super) struct LanePass<'a, T: Real, const L: usize> {
     scores: &'a Scores,
     plan: &'a ForestProgram,
     weights: &'a Weights<Lanes<T, L>>,
-    /// The plan that keeps what overflows a cap.
+    /// The program that keeps the overflow of a cap.
     upper: Option<Weighed<'a, Lanes<T, L>>>,
     expectations: bool,
     pub(super) buffers: Buffers<T, L>,
-    /// What was taken out of the weights, in nats.
+    /// What was divided out of the weights, in nats.
     offset: [f64; L],
     suspect: Lanes<T, L>,
 }
@@ -67,9 +69,9 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
             upper: upper.map(|upper| Scratch::new(upper.0)),
             bias: scores.bias.iter().map(|&bias| T::from_f64(bias)).collect(),
             theta: vec![Lanes::ZERO; scores.bias.len()],
-            known: Vec::new(),
+            evidence: Vec::new(),
         });
-        buffers.known.clear();
+        buffers.evidence.clear();
         if expectations {
             buffers.scratch.expect_pairs(plan);
         }
@@ -77,7 +79,7 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         LanePass { scores, plan, weights, upper, expectations, buffers, offset, suspect }
     }
 
-    /// Takes up to `L` rows. Lanes without a row have scores of zero.
+    /// Loads up to `L` rows. Lanes without a row get scores of zero.
     pub(super) fn load<S: Scalar>(&mut self, block: &Block<'_, S>) {
         let n = self.buffers.theta.len();
         let rows = block.rows();
@@ -96,11 +98,11 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         if block.evidence.is_none() {
             return;
         }
-        self.buffers.known.clear();
-        self.buffers.known.resize(n, Lanes::ZERO);
+        self.buffers.evidence.clear();
+        self.buffers.evidence.resize(n, Lanes::ZERO);
         for row in 0..rows {
-            for (label, known) in self.buffers.known.iter_mut().enumerate() {
-                known.0[row] = match block.evidence(row, label) {
+            for (label, evidence) in self.buffers.evidence.iter_mut().enumerate() {
+                evidence.0[row] = match block.evidence(row, label) {
                     Evidence::Off => -T::ONE,
                     Evidence::Unknown => T::ZERO,
                     Evidence::On => T::ONE,
@@ -109,7 +111,7 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         }
     }
 
-    /// The weights of the labels from their scores, then both passes.
+    /// Computes the weights of the labels from their scores, then runs both passes.
     #[inline(always)]
     pub(super) fn infer(&mut self) {
         self.offset = [0.0; L];
@@ -119,7 +121,7 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
             self.weigh_shifted(group);
         }
         if let (Some(scratch), Some((plan, weights))) = (&mut self.buffers.upper, self.upper) {
-            // The two plans differ in their cells only.
+            // The two programs differ in their cells only.
             scratch.inside.copy_from_slice(&self.buffers.scratch.inside);
             scratch.inside(plan, weights);
         }
@@ -127,7 +129,7 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         self.buffers.scratch.outside(self.plan, self.weights, self.expectations);
     }
 
-    /// Weights `[1, e^θ]`, divided by the larger.
+    /// Weights `[1, e^θ]`, divided by the larger one.
     #[inline(always)]
     fn weigh_single(&mut self) {
         for &label in &self.scores.single {
@@ -148,7 +150,7 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         }
     }
 
-    /// Weights `[1, e^θ / Σ e^θ]` over a one-of group, labels known to be off left out.
+    /// Weights `[1, e^θ / Σ e^θ]` over a one-of group. Labels with evidence off are left out.
     #[inline(always)]
     fn weigh_shifted(&mut self, group: usize) {
         let labels = &self.scores.shifted[group];
@@ -157,8 +159,8 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         for &label in labels {
             let bias = self.buffers.bias[label];
             let theta = self.buffers.theta[label].map(|score| score + bias);
-            let theta = match self.buffers.known.get(label) {
-                Some(known) => known.zip(theta, |k, x| if k < T::ZERO { floor } else { x }),
+            let theta = match self.buffers.evidence.get(label) {
+                Some(evidence) => evidence.zip(theta, |k, x| if k < T::ZERO { floor } else { x }),
                 None => theta,
             };
             self.buffers.theta[label] = theta;
@@ -170,7 +172,7 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
             let below = theta.zip(most, |theta, most| most - theta);
             let in_range = |below: T, before: T| if below <= T::LIMIT { before } else { T::ONE };
             let suspect = below.zip(self.suspect, in_range);
-            // Labels known to be off may be as far down as they like.
+            // Labels with evidence off may be arbitrarily far below.
             let left_out = |theta: T, before: T| if theta == floor { before } else { T::ONE };
             let suspect_here = theta.zip(self.suspect, left_out);
             self.suspect = suspect.zip(suspect_here, |a, b| if a < b { a } else { b });
@@ -190,19 +192,19 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
         }
     }
 
-    /// Writes the weights of a label, zero where the evidence rules it out.
+    /// Writes the weights of a label, with zero where the evidence rules it out.
     #[inline(always)]
     fn place(&mut self, label: usize, [mut off, mut on]: [Lanes<T, L>; 2]) {
-        if let Some(known) = self.buffers.known.get(label) {
-            off = known.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x });
-            on = known.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x });
+        if let Some(evidence) = self.buffers.evidence.get(label) {
+            off = evidence.zip(off, |k, x| if k > T::ZERO { T::ZERO } else { x });
+            on = evidence.zip(on, |k, x| if k < T::ZERO { T::ZERO } else { x });
         }
         let slots = self.plan.slots[label];
         self.buffers.scratch.inside[slots[0]] = off;
         self.buffers.scratch.inside[slots[1]] = on;
     }
 
-    /// log Z of a row and the bound on its error, or none when it must be done in the log domain.
+    /// Log Z of a row and the bound on its error, or `None` when the row needs the log domain.
     pub(super) fn log_partition(&self, lane: usize) -> Option<(f64, f64)> {
         let log = |scratch: &Scratch<Lanes<T, L>>, plan: &ForestProgram| {
             let exponent = f64::from(scratch.exponents.0[lane]);
@@ -234,14 +236,14 @@ impl<'a, T: Real, const L: usize> LanePass<'a, T, L> {
     }
 }
 
-/// A register of single precision, compiled for each vector width (512 bits only on processors that
+/// Runs a register in single precision, compiled for each vector width (512 bits only on CPUs that
 /// do not slow down for them). The passes are `inline(always)`, so that they are compiled with it.
 #[multiversion(targets = "simd")]
 pub(super) fn infer_16(kernel: &mut LanePass<'_, f32, 16>) {
     kernel.infer();
 }
 
-/// A register of double precision, compiled for each vector width.
+/// Runs a register in double precision, compiled for each vector width.
 #[multiversion(targets = "simd")]
 pub(super) fn infer_8(kernel: &mut LanePass<'_, f64, 8>) {
     kernel.infer();

@@ -1,30 +1,31 @@
-//! The arrays that the passes fill, and one child's part in them.
+//! The arrays that the passes fill, and the part that one child has in them.
 
 use super::cells::{join, join_add, join_dual, part, part_add, part_dual};
 use super::number::Semiring;
 use super::plan::{ForestProgram, JoinStep, SiblingUnit, StepKind};
 use super::weights::Weights;
 
-/// What the passes fill. Reused from block to block.
+/// The arrays that the passes fill. They are reused from block to block.
 #[derive(Debug)]
 pub(super) struct Scratch<N: Semiring> {
     pub(super) exponents: N::Exponents,
-    /// Not zero where the answer cannot be relied on.
+    /// Not zero in lanes whose answer is unreliable.
     pub(super) suspect: N,
-    /// By label.
+    /// Marginals by label.
     pub(super) marginals: Vec<N::Real>,
     /// P(on, parent off) by label.
     pub(super) edges: Vec<N>,
-    /// Pairs on, by unit.
+    /// The expected number of pairs that are on, by unit.
     pub(super) counts: Vec<N>,
-    /// Both on, by pair of steps.
+    /// The probability that both are on, by pair of steps.
     pub(super) pairs: Vec<N>,
-    /// Messages up. The weights of labels are written into it, see [`ForestProgram::slots`].
+    /// The upward messages. The weights of labels are written into it, see
+    /// [`ForestProgram::slots`].
     pub(super) inside: Vec<N>,
     pub(super) outside: Vec<N>,
     pub(super) cells: Vec<N>,
     pub(super) totals: Vec<N>,
-    /// Transposed totals.
+    /// The transposed totals.
     pub(super) shares: Vec<N>,
     pub(super) step_scale: Vec<N>,
     pub(super) unit_scale: Vec<[N; 2]>,
@@ -58,7 +59,7 @@ impl<N: Semiring> Scratch<N> {
         }
     }
 
-    /// Makes room for the expectations of pairs.
+    /// Allocates memory for the expectations of pairs.
     pub(super) fn expect_pairs(&mut self, plan: &ForestProgram) {
         self.pairs.resize(plan.pairs, N::ZERO);
         self.history.resize(plan.widest * plan.longest, N::ZERO);
@@ -70,7 +71,8 @@ impl<N: Semiring> Scratch<N> {
     }
 }
 
-/// The largest of some numbers. A loop, since a closure may not be compiled for wide vectors.
+/// The largest of some numbers. This is a loop, because a closure might not be compiled for wide
+/// vectors.
 #[inline(always)]
 pub(super) fn largest<N: Semiring>(numbers: &[N]) -> N {
     let mut most = N::ZERO;
@@ -102,7 +104,7 @@ pub(super) struct Child<'a, N: Semiring> {
 }
 
 impl<N: Semiring> Child<'_, N> {
-    /// What its being on costs in stream `y`.
+    /// The cost of being on in stream `y`.
     #[inline(always)]
     fn fall(&self, y: usize, value: N) -> N {
         if self.unit.shared || y == 1 {
@@ -124,8 +126,8 @@ impl<N: Semiring> Child<'_, N> {
         &self.weights.values[self.unit.turns..=self.unit.turns + self.unit.width]
     }
 
-    /// The cells after the child from those before it; returns the largest. The child may be told
-    /// to be on.
+    /// Computes the cells after the child from those before it, and returns the largest. The child
+    /// can be forced on.
     #[inline(always)]
     pub(super) fn join(&self, input: &[N], output: &mut [N], y: usize, must_be_on: bool) -> N {
         let (step, saturate) = (self.step, self.plan.saturate);
@@ -154,7 +156,7 @@ impl<N: Semiring> Child<'_, N> {
         }
     }
 
-    /// What the child receives in a layer, added to what it has or instead of it.
+    /// Stores what the child receives in a layer, either by adding to it or by replacing it.
     #[inline(always)]
     fn receive(&self, received: &mut [N], y: usize, layer: usize, got: [N; 2], add: bool) {
         let layers = received.len() / 2;
@@ -169,9 +171,9 @@ impl<N: Semiring> Child<'_, N> {
         }
     }
 
-    /// Transposes [`Child::join`]: what the child receives, added to what it has or instead of it.
-    /// B before the child is left in `here`, or in `next` for general moves; both have a fixed
-    /// stride a layer.
+    /// Transposes [`Child::join`]: computes what the child receives, either by adding to it or by
+    /// replacing it. B before the child ends up in `here`, or in `next` for general moves. Both
+    /// have a fixed stride per layer.
     #[inline(always)]
     pub(super) fn part(
         &self,

@@ -9,21 +9,22 @@ use crate::model::{Model, Relation};
 /// Siblings whose pairs all cost the same.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CountedSet {
-    /// Ascending.
+    /// In ascending order.
     pub(super) labels: Vec<usize>,
     pub(super) cost: f64,
-    /// Whether some relation is a pair of a larger set: then each pair has its own expectation.
+    /// Whether some relation is a single pair of a larger set. Then each pair has its own
+    /// expectation.
     pub(super) by_pairs: bool,
 }
 
-/// Where the expected violations of a relation are read off.
+/// Where the expected violations of a relation are read from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum SiblingReading {
     /// The edge above this label.
     Edge(usize),
-    /// Pairs on in this counted set.
+    /// The pairs that are on in this counted set.
     Count(usize),
-    /// Both of these on, in this counted set.
+    /// The probability that both of these are on, in this counted set.
     Pair(usize, usize, usize),
 }
 
@@ -32,14 +33,14 @@ pub(super) enum SiblingReading {
 pub(super) struct Structure {
     /// The families: the children of each label, and last the roots.
     pub(super) children: Vec<Vec<usize>>,
-    /// What each label pays while its parent is off.
+    /// What each label pays when its parent is off.
     pub(super) edge_cost: Vec<f64>,
     pub(super) sets: Vec<CountedSet>,
     /// The sets of each family.
     pub(super) sets_of: Vec<Vec<usize>>,
-    /// A source for each relation.
+    /// Where to read each relation.
     pub(super) sources: Vec<SiblingReading>,
-    /// Labels with children after their children.
+    /// Labels in an order that puts children before parents.
     pub(super) order: Vec<usize>,
 }
 
@@ -51,7 +52,10 @@ impl Structure {
         let n = model.len();
         let name = |label: usize| model.names()[label].as_str();
         if model.dense().is_some() {
-            return Err(Unfit::Shape("dense semantics count pairs across families".to_owned()));
+            return Err(Unfit::Shape(
+                "it cannot handle dense semantics, which charge for pairs across families"
+                    .to_owned(),
+            ));
         }
         let mut parent: Vec<Option<usize>> = vec![None; n];
         let mut edge_cost = vec![0.0; n];
@@ -88,7 +92,7 @@ impl Structure {
                 Relation::Group { labels, cost } => (labels.clone(), *cost),
                 Relation::Pair { a, b, .. } => {
                     return Err(Unfit::Shape(format!(
-                        "{} and {} have a table of costs",
+                        "{} and {} have a table of costs, not a hierarchy edge or an exclusion",
                         name(a.index()),
                         name(b.index())
                     )));
@@ -99,11 +103,13 @@ impl Structure {
             let size = labels.len();
             labels.dedup();
             let Some(&first) = labels.first().filter(|_| labels.len() == size) else {
-                return Err(Unfit::Shape("an exclusion names a label twice or none".to_owned()));
+                return Err(Unfit::Shape(
+                    "an exclusion is empty or names a label twice".to_owned(),
+                ));
             };
             if let Some(&other) = labels.iter().find(|&&label| parent[label] != parent[first]) {
                 return Err(Unfit::Shape(format!(
-                    "{} excludes {}, which has another parent",
+                    "{} excludes {}, which has a different parent",
                     name(first),
                     name(other)
                 )));
@@ -133,7 +139,7 @@ impl Structure {
         exclusions: Exclusions,
         name: &dyn Fn(usize) -> &'a str,
     ) -> Result<(), Unfit> {
-        // Sets that share a label must be one set, or all the pairs of one.
+        // Sets that share a label must be one set, or all pairs of one set.
         let mut component: HashMap<usize, usize> = HashMap::new();
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (labels, _, _) in &exclusions {
@@ -174,7 +180,7 @@ impl Structure {
         Ok(())
     }
 
-    /// The cost of a pair, when the exclusions are all the pairs of the labels at one cost.
+    /// The cost of a pair, if the exclusions are all pairs of the labels at one cost.
     fn clique<'a>(
         &mut self,
         at: usize,
@@ -194,22 +200,23 @@ impl Structure {
             self.sources[*relation] = SiblingReading::Pair(at, place(a), place(b));
         }
         let first = cost[&(exclusions[0].0[0], exclusions[0].0[1])];
-        for (i, &a) in labels.iter().enumerate() {
-            for &b in &labels[i + 1..] {
-                let what = match cost.get(&(a, b)) {
+        for (i, &a_label) in labels.iter().enumerate() {
+            for &b_label in &labels[i + 1..] {
+                let (a, b) = (name(a_label), name(b_label));
+                let difference = match cost.get(&(a_label, b_label)) {
                     Some(&value) if value == first => continue,
-                    Some(_) => "at another cost",
-                    None => "not",
+                    Some(_) => format!("{a} excludes {b} at a different cost"),
+                    None => format!("{a} does not exclude {b}"),
                 };
-                let chain = format!("{} excludes {} {what},", name(a), name(b));
-                return Err(Unfit::Shape(format!("{chain} unlike their siblings")));
+                return Err(Unfit::Shape(format!("{difference}, unlike their siblings")));
             }
         }
         Ok(first)
     }
 }
 
-/// Labels that can be reached from the roots, children before parents, families together.
+/// The labels that can be reached from the roots, children before parents, one family after
+/// another.
 fn children_first(children: &[Vec<usize>]) -> Vec<usize> {
     let root = children.len() - 1;
     let mut order = Vec::with_capacity(root);

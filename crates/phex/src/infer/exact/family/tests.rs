@@ -1,4 +1,4 @@
-//! Against brute force on random forests.
+//! Compares `family` with brute force on random forests.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -14,7 +14,7 @@ use crate::numeric::Scalar;
 
 type Random = Xoshiro256PlusPlus;
 
-/// Everything an engine writes.
+/// Everything that an engine writes.
 #[derive(Debug, Clone, PartialEq)]
 struct Answered<T> {
     marginals: Vec<T>,
@@ -59,7 +59,7 @@ fn cost(random: &mut Random, kind: usize) -> f64 {
     }
 }
 
-/// A forest with counted sets among siblings and one-of groups anywhere.
+/// A forest with counted sets among siblings, and one-of groups anywhere.
 fn forest(random: &mut Random, n: usize, groups: usize) -> Model {
     let kind = random.random_range(0..4);
     let id = |label: usize| LabelId(label as u32);
@@ -224,7 +224,7 @@ fn rows_do_not_depend_on_their_block() {
     }
 }
 
-/// A tree of ImageNet's size: internal labels first, siblings exclude each other.
+/// A tree of the size of ImageNet: internal labels come first, and siblings exclude each other.
 fn large(cost: f64, one_of: bool) -> Model {
     let mut random = Random::seed_from_u64(3);
     let (n, internal) = (1860, 860);
@@ -274,14 +274,15 @@ fn large_trees_stay_in_the_linear_domain() {
         let mut marginals = vec![0.0; 8 * n];
         kernel.store(&mut marginals);
         close(&marginals, &exact.marginals, 2e-6, "marginals in single precision");
-        // Without the vector instructions of this machine: not a bit of difference.
+        // Without the vector instructions of this machine, the result is the same to the bit.
         kernel.load(&Block::new(n, &narrow));
         kernel.infer();
         let mut plain = vec![0.0; 8 * n];
         kernel.store(&mut plain);
         assert_eq!(plain, marginals);
         for row in 0..8 {
-            let (log_partition, _) = kernel.log_partition(row).expect("no need of logarithms");
+            let (log_partition, _) =
+                kernel.log_partition(row).expect("the log domain is not needed");
             close(&[log_partition], &exact.log_partition[row..=row], 1e-6, "log Z");
         }
     }
@@ -321,13 +322,13 @@ fn a_cap_is_certified() {
             assert!(impossible || held, "seed {seed}: gap {gap}, error {error}");
         }
     }
-    assert!(certified > 100, "caps took effect in {certified} rows");
+    assert!(certified > 100, "only {certified} rows were affected by a cap");
 }
 
 #[test]
 fn groups_are_refused_only_when_many_are_open_at_once() {
     let pairs = |stride: usize| -> Model {
-        // Groups {i, i + stride} of roots, side by side or all interleaved.
+        // Groups {i, i + stride} of roots, either side by side or all interleaved.
         let n = 16;
         let first = (0..n).filter(|label| (label / stride).is_multiple_of(2));
         let labels = |label| vec![LabelId(label as u32), LabelId((label + stride) as u32)];
@@ -343,7 +344,8 @@ fn groups_are_refused_only_when_many_are_open_at_once() {
         let scores: Vec<f64> = (0..16).map(|_| random.random_range(-2.0..2.0)).collect();
         compare::<f64>(&model, &scores, &[Evidence::Unknown; 16], 1e-10, stride as u64);
     }
-    // Two chains of twelve, each label in a group with one of the other: all open at the roots.
+    // Two chains of twelve labels. Each label is in a group with one of the other chain, so all
+    // groups are open at the roots.
     let n = 24;
     let edge = |label: u32| Relation::Hierarchy {
         parent: LabelId(label - 1),
@@ -379,7 +381,7 @@ fn impossible_evidence_is_minus_infinity() {
 }
 
 #[test]
-fn other_shapes_are_refused_by_name() {
+fn refusals_name_the_labels_that_do_not_fit() {
     let id = LabelId;
     let edge =
         |parent, child| Relation::Hierarchy { parent: id(parent), child: id(child), cost: 1. };
@@ -395,11 +397,11 @@ fn other_shapes_are_refused_by_name() {
     assert_eq!(refusal(vec![edge(0, 2), edge(1, 2)]), "c has two parents, a and b");
     assert_eq!(refusal(vec![edge(0, 1), edge(1, 0)]), "a is on a cycle");
     let reason = refusal(vec![edge(0, 1), pair(1, 2, 1.0)]);
-    assert_eq!(reason, "b excludes c, which has another parent");
+    assert_eq!(reason, "b excludes c, which has a different parent");
     let reason = refusal(vec![pair(0, 1, 1.0), pair(1, 2, 1.0)]);
-    assert_eq!(reason, "a excludes c not, unlike their siblings");
+    assert_eq!(reason, "a does not exclude c, unlike their siblings");
     let reason = refusal(vec![pair(0, 1, 1.0), pair(1, 2, 1.0), pair(0, 2, 2.0)]);
-    assert_eq!(reason, "a excludes c at another cost, unlike their siblings");
+    assert_eq!(reason, "a excludes c at a different cost, unlike their siblings");
     let group = Relation::Group { labels: vec![id(1), id(2), id(3)], cost: 1.0 };
     let reason = refusal(vec![group, pair(0, 1, 1.0)]);
     assert_eq!(reason, "exclusion sets overlap among a, b, c, d");

@@ -1,21 +1,22 @@
-//! The legal states of each bag.
+//! Enumerates the legal states of each bag.
 //!
-//! States are enumerated variable by variable, the separator to the parent first, so that they come
-//! out sorted by it. Every hard factor, every implied bound on counters and every separator of a
-//! child filters as soon as its variables are there. A pass from the root then drops what no state
-//! of the parent supports: after it each state is part of a legal state of the whole.
+//! States are enumerated one variable at a time, with the separator to the parent first, so that
+//! they come out sorted by it. Every hard factor, every implied bound on counters and every
+//! separator of a child filters as soon as its variables are present. A pass from the root then
+//! drops states that no state of the parent supports. After it, each state is part of a legal state
+//! of the whole model.
 
 use std::collections::{HashMap, HashSet};
 
 use super::eliminate::{EliminationForest, table};
 use super::variables::{FactorKind, VariableNetwork};
 
-/// The states of a bag, a row of values each.
+/// The states of a bag, with one row of values per state.
 #[derive(Debug, Default)]
 pub(super) struct BagStates {
-    /// Separator first.
+    /// The variables, those of the separator first.
     pub(super) variables: Vec<u32>,
-    /// How many of them the parent has too.
+    /// How many of them are also in the parent.
     pub(super) shared: usize,
     pub(super) values: Vec<u16>,
     pub(super) count: usize,
@@ -27,18 +28,18 @@ impl BagStates {
         &self.values[state * width..(state + 1) * width]
     }
 
-    /// Where in the rows some variables stand; `None` when one is not here.
+    /// The positions of some variables in the rows, or `None` when one is missing.
     pub(super) fn columns(&self, variables: &[u32]) -> Option<Vec<usize>> {
         let place = |v: &u32| self.variables.iter().position(|own| own == v);
         variables.iter().map(place).collect()
     }
 }
 
-/// The rows of some columns, as numbers from 0 in order of first appearance.
+/// Numbers the distinct rows of some columns from 0, in order of first appearance.
 pub(super) enum Codes {
-    /// Mixed radix, looked up in a table. `u32::MAX` is absent.
+    /// Mixed radix, looked up in a table. `u32::MAX` means absent.
     Dense { radix: Vec<u32>, number: Vec<u32> },
-    /// By their values.
+    /// Looked up by value.
     Sparse(HashMap<Vec<u16>, u32>),
 }
 
@@ -70,7 +71,7 @@ impl Codes {
         }
     }
 
-    /// Notes a row under this number, unless it has one.
+    /// Stores a row under this number, unless it already has one.
     pub(super) fn insert(&mut self, values: impl Iterator<Item = u16>, next: u32) -> bool {
         match self {
             Codes::Dense { radix, number } => {
@@ -93,7 +94,7 @@ impl Codes {
     }
 }
 
-/// What filters states once its columns are there.
+/// A filter of states, applied once its columns are present.
 enum Filter<'a> {
     Factor(&'a super::variables::Factor, Vec<usize>),
     /// `0 ≤ later − earlier ≤ most`.
@@ -133,14 +134,14 @@ impl Filter<'_> {
     }
 }
 
-/// Where the hard factors and the counters of a network are.
+/// The positions of the hard factors and the counters of a network.
 pub(super) struct HardFactors<'a> {
     network: &'a VariableNetwork,
-    /// Hard factors of each variable that is first in their scope.
+    /// For each variable, the hard factors in whose scope it is first.
     hard: Vec<Vec<u32>>,
-    /// `(chain, position)` of each variable as a counter; a first member counts itself.
+    /// For each variable, its `(chain, position)` as a counter. A first member counts itself.
     counters: Vec<Vec<(u32, u16)>>,
-    /// `(chain, position)` of each variable as a member.
+    /// For each variable, its `(chain, position)` as a member.
     members: Vec<Vec<(u32, u16)>>,
 }
 
@@ -207,7 +208,8 @@ impl<'a> HardFactors<'a> {
                     {
                         filters.push(Filter::Between { earlier, later, most: end - place });
                     }
-                    // A member that was counted is at most the count, and the others with it.
+                    // A member that has been counted is at most the count, and so are the others
+                    // together with it.
                     if let Some(at) = in_chain(&self.members[b as usize])
                         && at <= place
                     {
@@ -221,15 +223,15 @@ impl<'a> HardFactors<'a> {
     }
 }
 
-/// How much enumeration may keep.
+/// How much the enumeration may keep.
 pub(super) struct Limit {
-    /// States of all bags.
+    /// The number of states in all bags.
     pub(super) states: usize,
-    /// Values held at a time.
+    /// The number of values held at a time.
     pub(super) values: usize,
 }
 
-/// The legal states of every bag; `None` when they are more than the limit allows.
+/// The legal states of every bag, or `None` when there are more than the limit allows.
 pub(super) fn enumerate(
     network: &VariableNetwork,
     forest: &EliminationForest,
@@ -275,7 +277,7 @@ pub(super) fn enumerate(
             messages[b] = ((entries as f64) < full).then_some((separator, codes));
             children[p].push(b as u32);
         }
-        // The children's separators have done their work.
+        // The separators of the children are no longer needed.
         children[b].iter().for_each(|&c| messages[c as usize] = None);
         all[b] = states;
     }
@@ -289,7 +291,7 @@ pub(super) fn enumerate(
     Some(all)
 }
 
-/// The rows of some variables, and how many there are.
+/// The distinct rows of some variables, and how many there are.
 fn project(states: &BagStates, variables: &[u32], domains: &[u16]) -> (Codes, u32) {
     let columns = states.columns(variables).unwrap_or_default();
     let sizes: Vec<u16> = variables.iter().map(|&v| domains[v as usize]).collect();
@@ -326,7 +328,8 @@ fn extend(
     filters: Vec<Filter<'_>>,
     limit: &Limit,
 ) -> Option<Vec<u16>> {
-    // Variables that nothing filters take all their values: too many are refused at once.
+    // Variables without a filter take all their values. If that is too many, the bag is refused at
+    // once.
     let mut free = vec![true; variables.len()];
     filters.iter().for_each(|filter| filter.columns().into_iter().for_each(|c| free[c] = false));
     let free = variables.iter().zip(&free).filter(|(_, free)| **free);
@@ -362,7 +365,7 @@ fn extend(
         }
         count = next.len() / (width + 1);
         rows = next;
-        // Filters only drop rows: wider layers may hold fewer, but hardly by a factor of ten.
+        // Filters only drop rows. A wider layer may have fewer rows, but rarely by a factor of ten.
         if count / 16 > limit.states {
             return None;
         }

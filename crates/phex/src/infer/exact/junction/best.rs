@@ -1,17 +1,19 @@
-//! The `k` best label sets.
+//! Finds the `k` best label sets.
 //!
-//! Max-product with lists: each entry of the table holds its up to `k` best log-weights, a state's
-//! list being the `k` best sums of one element an input. Only weights are kept; the choices behind
-//! the r-th best are found again on the way down, by merging the lists of one entry once more.
-//! Cost: O(states · inputs) for `k = 1`; merging is skipped where even the best sum of a state is
-//! below the k-th of its entry.
+//! This is max-product with lists. Each entry of the table holds up to `k` best log-weights, and
+//! the list of a state is the `k` best sums of one element per input. Only weights are kept. The
+//! choices behind the r-th best set are found again on the way down, by merging the lists of one
+//! entry once more.
+//!
+//! The cost is O(states · inputs) for `k = 1`. Merging is skipped where even the best sum of a
+//! state is below the k-th of its entry.
 
 use super::Junction;
 use super::rows::RowWeights;
 use super::tables::Bag;
 use crate::infer::{Block, LabelSet};
 
-/// One way to reach an entry: its weight, the state, and the rank taken of each input.
+/// One way to reach an entry: its weight, the state, and the rank used from each input.
 #[derive(Debug, Clone)]
 struct Way {
     weight: f64,
@@ -19,12 +21,12 @@ struct Way {
     ranks: Vec<u32>,
 }
 
-/// Up to `k` weights an entry, best first. An entry is filled at once, so its list lies together, and
-/// memory follows what there is, not what was asked for.
+/// Up to `k` weights per entry, best first. An entry is filled in one go, so its list is
+/// contiguous. The memory depends on how many sets exist, not on how many were requested.
 struct BestLists {
     k: usize,
     weights: Vec<f64>,
-    /// Where the list of each entry starts, and how long it is.
+    /// The start and length of each entry's list.
     place: Vec<(usize, usize)>,
 }
 
@@ -46,7 +48,7 @@ impl BestLists {
     }
 }
 
-/// Keeps the `k` best ways, best first; of equals the earlier.
+/// Keeps the `k` best ways, best first. Among equals the earlier one stays.
 fn keep(ways: &mut Vec<Way>, way: Way, k: usize) {
     let at = ways.partition_point(|other| other.weight >= way.weight);
     if at < k {
@@ -56,7 +58,7 @@ fn keep(ways: &mut Vec<Way>, way: Way, k: usize) {
 }
 
 impl Junction {
-    /// The `k` best label sets of one row, best first; fewer when there are no more.
+    /// The `k` best label sets of one row, best first. There may be fewer than `k`.
     pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
         if k == 0 || !self.possible {
             return Vec::new();
@@ -120,7 +122,7 @@ impl Junction {
         ways
     }
 
-    /// The label set behind ranks of the roots.
+    /// The label set for the given ranks of the roots.
     fn trace(
         &self,
         roots: &[usize],
@@ -151,7 +153,7 @@ impl Junction {
     }
 }
 
-/// Merges the best sums of one element of each input into the ways.
+/// Merges the best sums of one element per input into the ways.
 fn combine(
     lists: &BestLists,
     inputs: impl Iterator<Item = usize> + Clone,
@@ -175,7 +177,7 @@ fn combine(
         keep(ways, Way { weight, state, ranks: vec![0; count] }, 1);
         return;
     }
-    // Input by input; of each partial list only the k best can be part of the k best.
+    // Goes through the inputs. Of each partial list, only the k best can be part of the k best.
     let mut partial = vec![Way { weight: fixed, state, ranks: Vec::with_capacity(count) }];
     for entry in inputs {
         let list = lists.of(entry);
@@ -188,7 +190,7 @@ fn combine(
         }
         let mut next: Vec<Way> = Vec::new();
         for (at, way) in partial.iter().enumerate() {
-            // (at + 1)(rank + 1) sums are no worse than this one.
+            // At least (at + 1)(rank + 1) sums are no worse than this one.
             for (rank, more) in list.iter().enumerate().take(k / (at + 1)) {
                 let weight = way.weight + more;
                 if next.len() == k && next[k - 1].weight >= weight {

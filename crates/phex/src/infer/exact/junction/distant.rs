@@ -1,9 +1,10 @@
-//! Pairs of variables that share no bag.
+//! Computes the joint probability of pairs of variables that share no bag.
 //!
-//! A clique written as counters has no bag for each of its pairs, and a relation that costs nothing
-//! has no edge. For a source `a`, the conditional `c(s) = P(y_a = 1 | s)` is carried from separator
-//! to separator along the paths to its partners, by sums of beliefs; at the home of a partner `b`,
-//! `E[y_a y_b] = E[c · y_b]`. Cost: the states of the bags on the paths, for each source.
+//! A clique written as counters does not have a bag for each of its pairs, and a relation without
+//! cost has no edge. For a source `a`, the conditional `c(s) = P(y_a = 1 | s)` is carried from
+//! separator to separator along the paths to its partners, as sums of beliefs. At the home of a
+//! partner `b`, `E[y_a y_b] = E[c · y_b]`. The cost per source is the number of states in the bags
+//! on the paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +16,15 @@ use super::tables::{Bag, BagTables};
 #[derive(Debug)]
 pub(super) struct DistantPartners {
     variable: u32,
-    /// The bags to visit, from the source outwards: `(bag, where it is reached from)`.
+    /// The bags to visit, from the source outwards: `(bag, the bag it is reached from)`.
     path: Vec<(u32, Option<u32>)>,
-    /// Partner and cell.
+    /// Each partner and its cell.
     partners: Vec<(u32, u32)>,
-    /// Partners in other trees, which are independent.
+    /// Partners in other trees. They are independent of the source.
     apart: Vec<(u32, u32)>,
 }
 
-/// Groups the distant pairs by source and lays the paths.
+/// Groups the distant pairs by source and finds the paths.
 pub(super) fn sources(tables: &BagTables) -> Vec<DistantPartners> {
     let mut count: BTreeMap<u32, usize> = BTreeMap::new();
     for pair in &tables.distant {
@@ -48,7 +49,7 @@ pub(super) fn sources(tables: &BagTables) -> Vec<DistantPartners> {
         let from = up(tables.home[variable as usize]);
         let mut source =
             DistantPartners { variable, path: Vec::new(), partners: vec![], apart: vec![] };
-        // Each bag is reached from one neighbour: the tree has no second way.
+        // Each bag is reached from one neighbour, because a tree has only one path.
         let mut reached: BTreeMap<u32, Option<u32>> = BTreeMap::from([(from[0], None)]);
         let mut order = vec![from[0]];
         let above: BTreeSet<u32> = from.iter().copied().collect();
@@ -75,7 +76,7 @@ pub(super) fn sources(tables: &BagTables) -> Vec<DistantPartners> {
     by_source.into_iter().map(lay).collect()
 }
 
-/// Fills the cells of the pairs. After both passes.
+/// Fills the cells of the pairs, after both passes.
 pub(super) fn fill<N: TableNumber>(
     tables: &BagTables,
     sources: &[DistantPartners],
@@ -86,15 +87,15 @@ pub(super) fn fill<N: TableNumber>(
             let both = scratch.on[source.variable as usize].times(scratch.on[partner as usize]);
             scratch.cells[cell as usize] = both;
         }
-        // Conditionals on the separators that were passed, by the lower bag of each.
-        let mut known: BTreeMap<u32, Vec<N>> = BTreeMap::new();
+        // The conditionals on the separators that were passed, indexed by the lower bag of each.
+        let mut conditionals: BTreeMap<u32, Vec<N>> = BTreeMap::new();
         for &(b, reached) in &source.path {
-            visit(tables, source, (b, reached), scratch, &mut known);
+            visit(tables, source, (b, reached), scratch, &mut conditionals);
         }
     }
 }
 
-/// Which entry of a separator each state of a bag belongs to.
+/// The separator entry that a state of a bag belongs to.
 fn entry(bag: &Bag, state: usize, segment: usize, below: Option<(usize, usize)>) -> usize {
     match below {
         Some((input, first)) => bag.index[state * bag.inputs + input] as usize - first,
@@ -107,10 +108,10 @@ fn visit<N: TableNumber>(
     source: &DistantPartners,
     (b, reached): (u32, Option<u32>),
     scratch: &mut Scratch<N>,
-    known: &mut BTreeMap<u32, Vec<N>>,
+    conditionals: &mut BTreeMap<u32, Vec<N>>,
 ) {
     let bag = &tables.bags[b as usize];
-    // A separator is named by its lower bag; `Some` says which input of this bag it is.
+    // A separator is identified by its lower bag. `Some` contains the input of this bag that it is.
     let separator = |other: u32| {
         let child = bag.children.iter().find(|child| child.0 == other);
         match child {
@@ -151,7 +152,7 @@ fn visit<N: TableNumber>(
             let share = match (own, inward) {
                 (Some(input), _) if on(state, source.variable, input) => belief,
                 (None, Some((lower, below))) => {
-                    belief.times(known[&lower][entry(bag, state, segment, below)])
+                    belief.times(conditionals[&lower][entry(bag, state, segment, below)])
                 }
                 _ => N::ZERO,
             };
@@ -172,6 +173,6 @@ fn visit<N: TableNumber>(
     }
     for ((lower, _), (part, all)) in onward.iter().zip(sums) {
         let ratio = part.iter().zip(&all).map(|(part, all)| part.over(*all)).collect();
-        known.insert(*lower, ratio);
+        conditionals.insert(*lower, ratio);
     }
 }

@@ -1,12 +1,13 @@
-//! Elimination orders, and the tree of bags that an order gives.
+//! Finds elimination orders, and builds the tree of bags from an order.
 //!
-//! Min-fill: eliminate the variable whose neighbours lack the fewest edges among themselves; ties
-//! go to the smaller table, then to chance. A restart costs about O(n · width²) look-ups.
+//! The heuristic is min-fill: eliminate the variable whose neighbours lack the fewest edges among
+//! themselves. Ties go to the smaller table, and then to chance. A restart costs about O(n ·
+//! width²) look-ups.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A small generator, for ties only.
+/// A small random generator, for ties only.
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
@@ -15,7 +16,8 @@ impl Chance {
     }
 }
 
-/// Pairs looked at for one fill count; above it the degree stands for it.
+/// A fill count looks at no more pairs than this. For variables with more pairs, the degree
+/// replaces it.
 const MOST_PAIRS: usize = 20_000;
 
 /// Bags of variables, in a forest.
@@ -24,7 +26,7 @@ pub(super) struct EliminationForest {
     /// The variables of each bag, ascending.
     pub(super) bags: Vec<Vec<u32>>,
     pub(super) parent: Vec<Option<u32>>,
-    /// The sum of the sizes of full tables.
+    /// The total size of the full tables.
     pub(super) size: f64,
 }
 
@@ -39,7 +41,7 @@ impl EliminationGraph<'_> {
         self.near[a as usize].binary_search(&b).is_ok()
     }
 
-    /// The edges that eliminating `v` adds, and the logarithm of its table.
+    /// The number of edges that eliminating `v` adds, and the logarithm of the size of its table.
     fn price(&mut self, v: u32) -> (u64, u64) {
         let near = &self.near[v as usize];
         let d = near.len();
@@ -150,17 +152,17 @@ pub(super) fn table(bag: &[u32], domains: &[u16]) -> f64 {
     bag.iter().map(|&v| f64::from(domains[v as usize])).product()
 }
 
-/// Merges bags that lie in a neighbour and roots each tree at its largest bag.
+/// Merges bags that are contained in a neighbour, and roots each tree at its largest bag.
 fn forest(mut bags: Vec<Vec<u32>>, position: &[u32], domains: &[u16]) -> EliminationForest {
     let n = bags.len();
     let mut parent: Vec<Option<u32>> = Vec::with_capacity(n);
     for bag in &mut bags {
-        // The last is the variable that the bag eliminates.
+        // The last entry is the variable that the bag eliminates.
         let near = &bag[..bag.len() - 1];
         parent.push(near.iter().map(|&v| position[v as usize]).min());
         bag.sort_unstable();
     }
-    // `moved[b]`: the later bag that took b's place.
+    // `moved[b]` is the later bag that replaced `b`.
     let mut moved: Vec<Option<u32>> = vec![None; n];
     for b in 0..n {
         if let Some(p) = parent[b]
@@ -236,9 +238,9 @@ impl EliminationForest {
         order
     }
 
-    /// Hangs a bag below a sibling that has its separator, if that is smaller than the parent: a
-    /// large bag then reads fewer messages, and a star becomes a chain, whose messages are rescaled
-    /// at every step.
+    /// Moves a bag below a sibling that contains its separator, if the sibling is smaller than the
+    /// parent. A large bag then reads fewer messages. A star becomes a chain, whose messages are
+    /// rescaled at every step.
     fn hang(&mut self, sizes: &[f64]) {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.bags.len()];
         for (b, parent) in self.parent.iter().enumerate() {

@@ -1,9 +1,10 @@
-//! One-of groups along the tree of bags.
+//! Adds one-of groups to the tree of bags.
 //!
-//! For a group with members on both sides of a separator one bit is enough: whether the member that
-//! is on lies below. So the tree is made without the groups, and then every bag that has members of
-//! the group below gets the bit `t = Σ terms`, its terms being its own members and the bits of its
-//! children; where all members are below, exactly one term is on.
+//! For a group with members on both sides of a separator, one bit is enough: whether the active
+//! member is below. So the tree is built without the groups. Then every bag with members of the
+//! group below it gets the bit `t = Σ terms`, where the terms are its own members and the bits of
+//! its children. At the bag below which all members are, exactly one term is on. (A chain of
+//! counters for each group would widen the elimination order. The bit does not.)
 
 use super::eliminate::{EliminationForest, table};
 use super::variables::{Factor, FactorKind, VariableNetwork};
@@ -64,7 +65,7 @@ fn insert(bag: &mut Vec<u32>, variable: u32) {
     }
 }
 
-/// Hangs the trees that hold members one below the other.
+/// Hangs the trees that contain members below each other.
 fn join_trees(members: &[u32], home: &[u32], forest: &mut EliminationForest, domains: &[u16]) {
     let root = |mut b: u32| {
         while let Some(parent) = forest.parent[b as usize] {

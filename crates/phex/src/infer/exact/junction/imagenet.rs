@@ -1,4 +1,4 @@
-//! The ImageNet graph: 1860 labels, 74 of them with several parents.
+//! Tests on the ImageNet graph: 1860 labels, 74 of which have several parents.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::infer::{Answers, Block, Budget};
 use crate::model::{Model, Relation};
 use crate::numeric::Scalar;
 
-/// `None`, with a word, where the data is not there.
+/// The model, or `None` and a printed note when the data is missing.
 fn model(hierarchy: Strength, rule: ExclusionRule, soft: Strength, one_of: bool) -> Option<Model> {
     let data = std::env::var_os("PHEX_DATA").map(PathBuf::from);
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -30,7 +30,7 @@ fn model(hierarchy: Strength, rule: ExclusionRule, soft: Strength, one_of: bool)
 }
 
 fn compile(model: &Model) -> Junction {
-    Junction::compile(model, &Budget::default(), 7, 1).expect("within the budget")
+    Junction::compile(model, &Budget::default(), 7, 1).expect("the model fits the budget")
 }
 
 fn run<T: Scalar>(junction: &Junction, model: &Model, scores: &[T]) -> (f64, Vec<T>, Vec<T>) {
@@ -49,7 +49,8 @@ fn run<T: Scalar>(junction: &Junction, model: &Model, scores: &[T]) -> (f64, Vec
     (log_partition[0], marginals, expectations)
 }
 
-/// `d log Z / d score = marginal` and `d log Z / d cost = −violations`, by differences.
+/// Checks `d log Z / d score = marginal` and `d log Z / d cost = −violations` by finite
+/// differences.
 fn check_gradient(junction: &Junction, model: &Model) {
     let score = |at: usize| ((at as f64 * 0.754_877_666).fract() - 0.5) * 4.0;
     let mut scores: Vec<f64> = (0..model.len()).map(score).collect();
@@ -62,14 +63,14 @@ fn check_gradient(junction: &Junction, model: &Model) {
         let less = run(junction, model, &scores).0;
         scores[label] += step;
         let slope = (more - less) / (2.0 * step);
-        assert!((slope - marginals[label]).abs() < 1e-6, "{slope} for {}", marginals[label]);
+        assert!((slope - marginals[label]).abs() < 1e-6, "{slope}, not {}", marginals[label]);
     }
     assert!(expectations.iter().all(|value| value.is_finite() && *value >= 0.0));
     // Single precision agrees.
     let single: Vec<f32> = scores.iter().map(|&score| score as f32).collect();
     let ours = run(junction, model, &single).1;
     for (ours, truth) in ours.iter().zip(&marginals) {
-        assert!((f64::from(*ours) - truth).abs() < 1e-5, "{ours} for {truth}");
+        assert!((f64::from(*ours) - truth).abs() < 1e-5, "{ours}, not {truth}");
     }
 }
 
@@ -106,8 +107,8 @@ fn soft_hierarchy_with_hard_exclusion() {
     }
 }
 
-/// `d log Z / d cost` of all exclusions together is minus their expected violations, of which most
-/// are pairs without a bag of their own.
+/// Checks that `d log Z / d cost` of all exclusions together is minus their expected violations.
+/// Most of these are pairs without a common bag.
 #[test]
 fn soft_siblings() {
     let rule = ExclusionRule::Siblings;
@@ -116,7 +117,7 @@ fn soft_siblings() {
         return;
     };
     let compile = |model: &Model| {
-        Junction::compile(model, &Budget::default(), 0, 1).expect("within the budget")
+        Junction::compile(model, &Budget::default(), 0, 1).expect("the model fits the budget")
     };
     let junction = compile(&middle);
     assert!(junction.states() < 6_000_000, "{}", junction.states());
@@ -146,7 +147,7 @@ fn soft_siblings() {
         junction.run(&Block::new(model.len(), &scores), &mut answers);
         answer.0[0]
     };
-    // A step of 1e-4 in u is one of 4e-4 in the cost.
+    // A step of 1e-4 in u is a step of 4e-4 in the cost.
     let slope = (log_partition(&more) - log_partition(&less)) / 8e-4;
-    assert!((slope + violations).abs() < 1e-5 * violations, "{slope} for {violations}");
+    assert!((slope + violations).abs() < 1e-5 * violations, "{slope}, not {violations}");
 }

@@ -1,15 +1,14 @@
 //! The two passes of sum-product over the tables.
 //!
-//! Up, for each entry `s` of a bag's separator: `μ(s) = Σ_{x ∼ s} w(x) Π_k m_k(x)`, the inputs `m_k`
-//! being label weights and messages of children. Down, into each input:
+//! Up, for each entry `s` of a bag's separator: `μ(s) = Σ_{x ∼ s} w(x) Π_k m_k(x)`, where the
+//! inputs `m_k` are label weights and messages of children. Down, into each input:
 //! `ν_k(t) = Σ_{x ∼ t} ν(s(x)) w(x) Π_{l ≠ k} m_l(x)`, by products from both ends, without a
-//! division. A label's marginal is `ν m` of its own input. Cost: O(states · inputs) a pass.
+//! division. A label's marginal is `ν m` of its own input. Each pass costs O(states · inputs).
 //!
-//! Every message is lifted to a peak such that products do not overflow, and so only underflow.
-//! What that loses is below the smallest normal number; a row is *doubtful* when the normaliser of
-//! some separator is not far above it, or when normalisers disagree. The caller answers such rows
-//! with
-//! [`Wide`](super::number::Wide).
+//! Every message is scaled up to a peak at which products cannot overflow, so they can only
+//! underflow. What underflow loses is below the smallest normal number. A row is *doubtful* when
+//! the normaliser of some separator is not far above that, or when normalisers disagree. The caller
+//! computes such rows again with [`Wide`](super::number::Wide).
 
 use multiversion::multiversion;
 
@@ -17,20 +16,20 @@ use super::number::{Exponents, TableNumber};
 use super::rows::RowWeights;
 use super::tables::{Bag, BagTables};
 
-/// Messages of some rows.
+/// The messages of some rows.
 pub(super) struct Scratch<N: TableNumber> {
     pub(super) up: Vec<N>,
     pub(super) down: Vec<N>,
-    /// For each bag: the peak of the message up before rescaling, and the exponents taken out of it
-    /// and of everything below.
+    /// For each bag, the peak of the upward message before rescaling, and the exponents removed
+    /// from it and from everything below.
     peak: Vec<N>,
     below: Vec<N::Exponents>,
-    /// The exponents taken out of the messages into each bag, and of the message from its parent.
+    /// The exponents removed from the messages into each bag, and from the message of its parent.
     inside: Vec<N::Exponents>,
     above: Vec<N::Exponents>,
     /// The root of each bag's tree.
     root: Vec<u32>,
-    /// Sums of beliefs, as shares of the whole.
+    /// Sums of beliefs, as fractions of the whole.
     pub(super) cells: Vec<N>,
     /// The probability that each label variable is on.
     pub(super) on: Vec<N>,
@@ -55,12 +54,12 @@ impl<N: TableNumber> Scratch<N> {
         }
     }
 
-    /// Bytes of the messages of one row group.
+    /// The bytes that the messages of one group of rows take.
     pub(super) fn bytes(tables: &BagTables) -> f64 {
         2.0 * tables.entries as f64 * size_of::<N>() as f64
     }
 
-    /// The logarithm of the sum over all states, less what was taken out of weights.
+    /// The logarithm of the sum over all states, without what was removed from the weights.
     pub(super) fn log_partition(&self, tables: &BagTables, lane: usize) -> f64 {
         let roots = tables.bags.iter().zip(&self.below).filter(|(bag, _)| bag.parent.is_none());
         let one = |(bag, below): (&Bag, &N::Exponents)| {
@@ -72,11 +71,11 @@ impl<N: TableNumber> Scratch<N> {
     }
 }
 
-/// Sums are taken in runs of this many states and one, so that rounding grows with the length of a
-/// run and the number of runs, not with their product.
+/// Sums are taken in runs of this many states and one. So rounding errors grow with the length of a
+/// run plus the number of runs, not with their product.
 const RUN: usize = 1023;
 
-/// The sums of earlier runs into the short inputs of a bag of many states.
+/// The sums of earlier runs into the short inputs of a bag with many states.
 struct Runs<N> {
     ranges: Vec<std::ops::Range<usize>>,
     held: Vec<N>,
@@ -97,7 +96,7 @@ impl<N: TableNumber> Runs<N> {
         Runs { ranges, held }
     }
 
-    /// Takes the sums of a run out of the table.
+    /// Moves the sums of a run out of the table.
     #[inline(always)]
     fn end(&mut self, down: &mut [N]) {
         let entries = self.ranges.iter().cloned().flatten();
@@ -107,7 +106,7 @@ impl<N: TableNumber> Runs<N> {
         }
     }
 
-    /// Puts the sums of all runs into the table.
+    /// Writes the sums of all runs into the table.
     #[inline(always)]
     fn finish(mut self, down: &mut [N]) {
         self.end(down);
@@ -116,13 +115,14 @@ impl<N: TableNumber> Runs<N> {
     }
 }
 
-/// How high the messages into a bag are lifted: all of them together to the range of the numbers.
+/// The exponent to which the messages into a bag are scaled. Together they use the range of the
+/// number type.
 #[inline(always)]
 fn height<N: TableNumber>(bag: &Bag) -> i32 {
     (N::RANGE / (bag.children.len() as i32 + 1)).min(N::RANGE / 2)
 }
 
-/// The heights of the messages up from a bag and down to it.
+/// The exponents of the messages up from a bag and down to it.
 #[inline(always)]
 fn heights<N: TableNumber>(tables: &BagTables, bag: &Bag) -> (i32, i32) {
     match bag.parent {
@@ -202,7 +202,7 @@ pub(super) fn weigh<N: TableNumber>(
     }
 }
 
-/// The probability of each label variable in all rows at once, after both passes.
+/// Computes the probability of each label variable for all rows at once, after both passes.
 #[multiversion(targets = "simd")]
 pub(super) fn shares<N: TableNumber>(scratch: &mut Scratch<N>) {
     let (up, down) = (scratch.up.chunks_exact(2), scratch.down.chunks_exact(2));
@@ -212,7 +212,7 @@ pub(super) fn shares<N: TableNumber>(scratch: &mut Scratch<N>) {
     }
 }
 
-/// The pass from the leaves. The weights of the label variables are in the table.
+/// The pass from the leaves. The weights of the label variables must be in the table.
 #[multiversion(targets = "simd")]
 pub(super) fn up<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>) {
     for (b, bag) in tables.bags.iter().enumerate() {
@@ -237,7 +237,8 @@ pub(super) fn up<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>) {
     }
 }
 
-/// One state on its way down: `base` is everything but the inputs. Returns the state's belief.
+/// Processes one state on the way down. `base` is everything except the inputs. Returns the state's
+/// belief.
 #[inline(always)]
 fn spread<N: TableNumber, const K: usize>(
     index: &[u32; K],
@@ -310,7 +311,7 @@ fn down_bag<N: TableNumber, const K: usize>(
     runs.finish(down);
 }
 
-/// As [`down_bag`], for any number of inputs, with sums of beliefs.
+/// As [`down_bag`], for any number of inputs and with sums of beliefs.
 #[inline(always)]
 fn down_any<N: TableNumber>(
     tables: &BagTables,
@@ -343,7 +344,7 @@ fn down_any<N: TableNumber>(
     runs.finish(down);
 }
 
-/// The pass from the roots, after [`up`]. Fills the cells when `sums` are wanted.
+/// The pass from the roots, after [`up`]. It fills the cells if `sums` is set.
 #[multiversion(targets = "simd")]
 pub(super) fn down<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>, sums: bool) {
     scratch.down.fill(N::ZERO);
@@ -375,14 +376,15 @@ pub(super) fn down<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>,
         let root = scratch.root[b] as usize;
         let truth = scratch.up[tables.bags[root].out];
         let exponents = scratch.above[b].add(scratch.below[b]).subtract(scratch.below[root]);
-        // What underflowed before a message was lifted is weighed by the other message.
+        // What underflowed before a message was scaled up is weighted by the other message.
         let lowered = whole.times(N::power(-above - below));
         let (down, up) = (lowered.times(peak), lowered.times(scratch.peak[b]));
         down.doubt(up, whole, exponents, truth, &mut scratch.doubt);
         let up = &scratch.up[..bag.out];
         if sums && !bag.sums.start.is_empty() {
             down_any(tables, bag, up, own, inputs, Some(&mut scratch.cells));
-            // To shares of this bag's normaliser, whose scale is that of the parent's message.
+            // Converts to fractions of this bag's normaliser, which has the scale of the parent's
+            // message.
             let (factor, _) = scratch.peak[b].lift(above);
             let share = factor.over(whole);
             bag.sums.cells.iter().for_each(|&cell| {

@@ -1,15 +1,18 @@
-//! `junction`: any sparse model, exactly, by a junction tree over legal states with counters.
+//! `junction` handles any sparse model of moderate width exactly, with a junction tree over legal
+//! states and counters.
 //!
-//! Sets of mutually exclusive labels are counted instead of paired ([`variables`], [`cover`]), an
-//! elimination order gives a tree of bags ([`eliminate`]), one-of groups run along it as one bit a
-//! separator ([`groups`]), and of each bag only the states that are part of a legal state of the
-//! whole are kept ([`bags`], [`tables`]). Sum-product over them is exact:
+//! Sets of mutually exclusive labels are counted instead of paired ([`variables`], [`cover`]). An
+//! elimination order gives a tree of bags ([`eliminate`]). One-of groups add one bit per separator
+//! ([`groups`]). Each bag keeps only the states that are part of a legal state of the whole model
+//! ([`bags`], [`tables`]). Sum-product over them is exact:
 //!
 //! `Z = Σ_x Π_bags w_b(x_b)`, `P(x_b) = ν_b(x_b) w_b(x_b) Π μ_child / Z`.
 //!
-//! Cost: O(Σ legal states · inputs) a row and pass, a few numbers of memory for each separator
-//! entry; rows are computed side by side ([`kernel`]). Rows in doubt about underflow are computed
-//! again with numbers of unlimited range ([`number`]).
+//! Each pass costs O(Σ legal states · inputs) per row. Memory is a few numbers per separator entry.
+//! Rows are computed side by side in scaled linear arithmetic ([`kernel`]). At every bag the kernel
+//! checks that the mass is the partition function, and rows that may have underflowed are computed
+//! again with a separate exponent per number ([`number`]). Clipping scores instead would give wrong
+//! answers when two labels beyond the limit exclude each other.
 
 mod bags;
 mod best;
@@ -29,9 +32,6 @@ mod tables;
 mod tests;
 mod variables;
 
-#[allow(unused_imports)] // The engine wires it in.
-pub(crate) use sample::Sampler;
-
 use crate::Error;
 use crate::infer::{Answers, Block, Budget, Unfit};
 use crate::infer::{Kernel, LabelSet, Size, forward_to_own};
@@ -44,13 +44,13 @@ use rows::RowWeights;
 use tables::BagTables;
 use variables::{Query, VariableNetwork};
 
-/// Attempts whose states are enumerated: the ones that promise the smallest tables.
+/// The states are enumerated for this many attempts: those that promise the smallest tables.
 const TRIED: usize = 3;
 
-/// Look-ups that finding one order may take.
+/// How many look-ups are allowed to find one order.
 const ORDER_WORK: u64 = 400_000_000;
 
-/// The variables and the tree of one attempt; `None` when finding an order takes too long.
+/// The variables and the tree of one attempt, or `None` when finding an order takes too long.
 fn plan(
     model: &Model,
     attempt: usize,
@@ -85,14 +85,14 @@ pub(crate) struct Junction {
     network: VariableNetwork,
     tables: BagTables,
     sources: Vec<DistantPartners>,
-    /// Bytes that scratch memory may take.
+    /// How many bytes scratch memory may take.
     room: f64,
     /// Whether the model has a legal state at all.
     possible: bool,
 }
 
 impl Junction {
-    /// Compiles a model; tries `restarts` elimination orders besides the first.
+    /// Compiles a model. It tries `restarts` elimination orders in addition to the first.
     pub(crate) fn compile(
         model: &Model,
         budget: &Budget,
@@ -100,20 +100,24 @@ impl Junction {
         seed: u64,
     ) -> Result<Junction, Unfit> {
         if model.dense().is_some() {
-            let words = "the pairs of dense semantics are not written out".to_owned();
+            let words =
+                "it cannot handle dense semantics, whose pairs are not written out".to_owned();
             return Err(Unfit::Shape(words));
         }
         let mut plans = Vec::new();
         for attempt in 0..=restarts {
             plans.extend(plan(model, attempt, seed));
             if plans.is_empty() {
-                let needs = format!("an elimination order of {} labels", model.len());
+                let needs = format!(
+                    "too many steps to find an elimination order for {} labels",
+                    model.len()
+                );
                 return Err(Unfit::Budget { needs });
             }
         }
         plans.sort_by(|a, b| a.1.size.total_cmp(&b.1.size));
         plans.truncate(TRIED);
-        // Both passes read about three inputs a state, and write them on the way down.
+        // Both passes read about three inputs per state, and the downward pass also writes them.
         let most = (budget.operations / 8.0).min(budget.bytes / 24.0);
         let mut limit =
             bags::Limit { states: most as usize, values: (budget.bytes / 3.0) as usize };
@@ -125,7 +129,8 @@ impl Junction {
                 limit.states = total.saturating_sub(1);
                 let full = forest.size;
                 best = Some((network, forest, states));
-                // Where hardly anything is ruled out, the sizes of full tables have decided.
+                // When almost nothing is ruled out, the sizes of the full tables have decided the
+                // order.
                 if total as f64 > 0.1 * full {
                     break;
                 }
@@ -145,28 +150,28 @@ impl Junction {
         if junction.operations() > budget.operations || scratch > room {
             let operations = junction.operations();
             let bytes = junction.bytes() as f64 + scratch;
-            let needs = format!("{operations:.1e} operations a row and {bytes:.1e} bytes");
+            let needs = format!("{operations:.1e} operations per row and {bytes:.1e} bytes");
             return Err(Unfit::Budget { needs });
         }
         Ok(junction)
     }
 
-    /// Legal states of all bags.
+    /// The number of legal states in all bags.
     pub(crate) fn states(&self) -> usize {
         self.tables.bags.iter().map(|bag| bag.states).sum()
     }
 
-    /// Legal states of the largest bag.
+    /// The number of legal states in the largest bag.
     pub(crate) fn largest(&self) -> usize {
         self.tables.largest
     }
 
-    /// Variables of the largest bag.
+    /// The number of variables in the largest bag.
     pub(crate) fn width(&self) -> usize {
         self.tables.width
     }
 
-    /// Multiplications and additions a row.
+    /// The number of multiplications and additions per row.
     pub(crate) fn operations(&self) -> f64 {
         let bag = |bag: &tables::Bag| bag.states as f64 * (2.0 + 4.0 * bag.inputs as f64);
         self.tables.bags.iter().map(bag).sum()
@@ -177,7 +182,7 @@ impl Junction {
         self.tables.bytes()
     }
 
-    /// Marginals, log-partitions and expectations of a block of rows.
+    /// Computes marginals, log-partitions and expectations for a block of rows.
     pub(crate) fn run<T: Scalar>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         let double = size_of::<T>() == size_of::<f64>();
         let rows = block.rows();
@@ -214,7 +219,7 @@ impl Junction {
         }
     }
 
-    /// Answers the rows in lanes; notes those in doubt.
+    /// Runs the rows in lanes, and collects the doubtful ones.
     fn rows<T: Scalar, N: TableNumber>(
         &self,
         block: &Block<'_, T>,
@@ -241,7 +246,7 @@ impl Junction {
         }
     }
 
-    /// Both passes over some rows.
+    /// Runs both passes over some rows.
     fn pass<N: TableNumber>(&self, rows: &[RowWeights], scratch: &mut Scratch<N>, want: bool) {
         use number::Exponents;
         scratch.doubt = N::Exponents::NONE;

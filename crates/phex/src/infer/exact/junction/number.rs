@@ -1,16 +1,18 @@
-//! The numbers that the kernels compute with.
+//! The numbers that the kernels compute with. All are ≥ 0.
 //!
-//! [`TableNumber`] is either a vector of `f32` or `f64`, one row a lane, or [`Wide`]: one row, a double
-//! with an exponent of its own, which neither under- nor overflows. All are ≥ 0. Lanes are rescaled
-//! by powers of two, which is exact: an answer does not depend on the rows beside it.
+//! A [`TableNumber`] is either a vector of `f32` or `f64` with one row per lane, or [`Wide`]: one
+//! row, as a double with its own exponent, which neither underflows nor overflows. Lanes are
+//! rescaled by powers of two, which is exact, so the answer for a row does not depend on the rows
+//! beside it.
 //!
-//! Below 1e-24 (f32) or 1e-280 (f64) what underflows, summed over some 10⁷ states, may matter; two
-//! ways to the same number may differ by 1e-3 or 1e-9 of it. Beyond either a row is doubtful.
+//! Below 1e-24 (f32) or 1e-280 (f64), what underflows may matter when summed over some 10⁷ states.
+//! Two ways to compute the same number may differ by a relative 1e-3 (f32) or 1e-9 (f64). A row
+//! beyond either limit is doubtful.
 
 use super::tables::FixedWeights;
 use crate::numeric::Elementary as _;
 
-/// A non-negative number, or one a lane.
+/// A non-negative number, or one number per lane.
 pub(super) trait TableNumber: Copy + Send + Sync {
     const LANES: usize;
     const ZERO: Self;
@@ -20,7 +22,7 @@ pub(super) trait TableNumber: Copy + Send + Sync {
     const RANGE: i32;
     fn times(self, other: Self) -> Self;
     fn plus(self, other: Self) -> Self;
-    /// Nothing over nothing is nothing.
+    /// Division in which 0 / 0 is 0.
     fn over(self, other: Self) -> Self;
     fn peak(self, other: Self) -> Self;
     /// A fixed weight, the same in all lanes.
@@ -28,12 +30,13 @@ pub(super) trait TableNumber: Copy + Send + Sync {
     fn count(times: f32) -> Self;
     /// Two to this power.
     fn power(exponent: i32) -> Self;
-    /// A power of two that brings the peak to `[1/2, 1) · 2^height`, and minus its exponent.
+    /// The power of two that scales the peak to `[1/2, 1) · 2^height`, and minus its exponent.
     fn lift(self, height: i32) -> (Self, Self::Exponents);
-    /// `e` to the power of a logarithm of 0 or less in each of the first lanes, 1 in the others.
+    /// `e` to the power of a logarithm of 0 or less in each of the first `count` lanes, and 1 in
+    /// the others.
     fn exp(count: usize, logarithm: impl Fn(usize) -> f64) -> Self;
     /// Marks the lanes in which this or `other` is tiny, or in which `whole` times two to the
-    /// exponents is not the truth.
+    /// exponents is not the true value.
     fn doubt(
         self,
         other: Self,
@@ -42,11 +45,11 @@ pub(super) trait TableNumber: Copy + Send + Sync {
         truth: Self,
         doubt: &mut Self::Exponents,
     );
-    /// Mantissa and exponent of a lane.
+    /// The mantissa and exponent of a lane.
     fn lane(&self, lane: usize) -> (f64, i64);
 }
 
-/// Exponents of two, one a lane.
+/// Exponents of two, one per lane.
 pub(super) trait Exponents {
     const NONE: Self;
     fn add(self, other: Self) -> Self;
@@ -136,7 +139,8 @@ macro_rules! lanes {
                 let mut factor = Self::ONE;
                 let mut exponents = [0; $lanes];
                 for lane in 0..$lanes {
-                    // Of a normal number; a zero or subnormal peak is refused afterwards.
+                    // This is right for a normal number. A zero or subnormal peak is rejected
+                    // afterwards.
                     let exponent = (self.0[lane].to_bits() >> $mantissa) as i32 - ($bias - 1);
                     let lift = (height - exponent).clamp(2 - $bias, $bias - 1);
                     factor.0[lane] = $type::from_bits((($bias + lift) as $bits) << $mantissa);
@@ -170,7 +174,8 @@ macro_rules! lanes {
                 }
                 for lane in 0..$lanes {
                     let exact = weight[lane].exp_downwards();
-                    // A subnormal weight has few digits: as zero it is noticed where it matters.
+                    // A subnormal weight has few digits. It becomes zero, which is noticed where it
+                    // matters.
                     weight[lane] = if exact < $type::MIN_POSITIVE { 0.0 } else { exact };
                 }
                 $name(weight)
@@ -188,7 +193,7 @@ lanes!(F32x1, f32, 1, 4, single, 1e-24, 1e-3, 96, u32, 23, 127);
 lanes!(F64x8, f64, 8, 64, double, 1e-280, 1e-9, 960, u64, 52, 1023);
 lanes!(F64x1, f64, 1, 8, double, 1e-280, 1e-9, 960, u64, 52, 1023);
 
-/// `mantissa · 2^exponent`, the mantissa 0 or in [1/2, 1).
+/// `mantissa · 2^exponent`, with a mantissa that is 0 or in [1/2, 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Wide {
     mantissa: f64,
@@ -222,7 +227,7 @@ impl Wide {
         if exponent < -1000 { 0.0 } else { f64::from_bits(((1023 + exponent) as u64) << 52) }
     }
 
-    /// The share of this number in a larger one.
+    /// This number as a fraction of a larger one.
     pub(super) fn share(self, whole: Wide) -> f64 {
         let ratio = self.over(whole);
         ratio.mantissa * Wide::scale(ratio.exponent.min(1000))

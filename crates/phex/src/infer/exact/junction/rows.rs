@@ -1,21 +1,22 @@
-//! From scores and evidence to weights of the label variables.
+//! Turns scores and evidence into the weights of the label variables.
 //!
-//! A label has the weights `(1, e^s)`, `s` its score plus bias. The members of a one-of group are
-//! first shifted by the largest of their scores, which keeps the two halves of its bits on one
-//! scale. Then each pair of weights is divided by the larger. Evidence is a weight of zero.
+//! A label has the weights `(1, e^s)`, where `s` is its score plus bias. The members of a one-of
+//! group are first shifted by the largest of their scores, which keeps the two halves of the
+//! group's bits on one scale. Then each pair of weights is divided by the larger one. Evidence sets
+//! a weight to zero.
 
 use super::variables::VariableNetwork;
 use crate::infer::{Block, Evidence};
-use crate::numeric::Scalar;
+use crate::numeric::{Scalar, log_max, log_sum_exp};
 
 /// The weights of one row.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RowWeights {
     /// The logarithms of both weights of each label variable.
     pub(super) logarithms: Vec<[f64; 2]>,
-    /// The logarithm of the share of each label in its variable.
+    /// The logarithm of each label's share of its variable.
     pub(super) share: Vec<f64>,
-    /// What was taken out.
+    /// What was divided out.
     pub(super) offset: f64,
 }
 
@@ -27,20 +28,19 @@ impl RowWeights {
         row: usize,
     ) {
         let scores = block.row(row);
-        let known = |label: usize| block.evidence(row, label);
+        let evidence = |label: usize| block.evidence(row, label);
         self.share.clear();
         self.share.extend(scores.iter().zip(&network.bias).map(|(s, bias)| s.to_f64() + bias));
         if block.evidence.is_some() {
             for (label, score) in self.share.iter_mut().enumerate() {
-                if known(label) == Evidence::Off {
+                if evidence(label) == Evidence::Off {
                     *score = f64::NEG_INFINITY;
                 }
             }
         }
         self.offset = network.constant;
         for (labels, _) in &network.groups {
-            let scores = labels.iter().map(|&label| self.share[label as usize]);
-            let most = scores.fold(f64::NEG_INFINITY, f64::max);
+            let most = log_max(labels.iter().map(|&label| self.share[label as usize]));
             if most.is_finite() {
                 labels.iter().for_each(|&label| self.share[label as usize] -= most);
                 self.offset += most;
@@ -48,7 +48,7 @@ impl RowWeights {
         }
         self.logarithms.clear();
         for labels in &network.classes {
-            let certain = |label: &&u32| known(**label as usize) == Evidence::On;
+            let certain = |label: &&u32| evidence(**label as usize) == Evidence::On;
             let mut off = 0.0;
             if block.evidence.is_some() && labels.iter().any(|label| certain(&label)) {
                 off = f64::NEG_INFINITY;
@@ -71,14 +71,12 @@ impl RowWeights {
         }
     }
 
-    /// The logarithm of a summed weight; leaves the shares of the labels.
+    /// The logarithm of a summed weight. It also computes the shares of the labels.
     fn split(&mut self, labels: &[u32]) -> f64 {
-        let score = |label: &u32| self.share[*label as usize];
-        let most = labels.iter().map(score).fold(f64::NEG_INFINITY, f64::max);
-        if most == f64::NEG_INFINITY {
-            return most;
+        let sum = log_sum_exp(labels.iter().map(|&label| self.share[label as usize]));
+        if sum == f64::NEG_INFINITY {
+            return sum;
         }
-        let sum = most + labels.iter().map(|label| (score(label) - most).exp()).sum::<f64>().ln();
         labels.iter().for_each(|&label| self.share[label as usize] -= sum);
         sum
     }

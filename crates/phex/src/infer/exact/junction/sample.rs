@@ -1,9 +1,9 @@
-//! Exact samples: one pass up, then for each sample states from the roots downwards.
+//! Draws exact samples: one upward pass, and then for each sample one state per bag from the roots
+//! downwards.
 //!
 //! A bag's state is drawn given its separator entry, in proportion to its weight and the messages
-//! of its inputs; a super-leaf that is on draws its label. The messages are
-//! [`Wide`], so no state is lost. Cost of a sample: the states of one segment a
-//! bag, and those of the roots.
+//! of its inputs. A super-leaf that is on draws its label. The messages are [`Wide`], so no state
+//! is lost. A sample costs the states of one segment per bag, and all states of the roots.
 
 use super::Junction;
 use super::kernel::{self, Scratch};
@@ -11,7 +11,7 @@ use super::number::{TableNumber, Wide};
 use super::rows::RowWeights;
 use crate::infer::Block;
 
-/// One row, ready for any number of samples.
+/// One row, prepared for any number of samples.
 pub(crate) struct Sampler<'a> {
     junction: &'a Junction,
     row: RowWeights,
@@ -19,8 +19,8 @@ pub(crate) struct Sampler<'a> {
 }
 
 impl Junction {
-    /// `count` label sets drawn from the distribution of a row; none when no legal state agrees with
-    /// the evidence.
+    /// Draws `count` label sets from the distribution of a row, or none when no legal state agrees
+    /// with the evidence.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,
@@ -34,7 +34,7 @@ impl Junction {
         }
     }
 
-    /// Prepares samples of a row; `None` when no legal state agrees with the evidence.
+    /// Prepares a row for sampling. `None` when no legal state agrees with the evidence.
     pub(crate) fn sampler(&self, block: &Block<'_, f64>, row: usize) -> Option<Sampler<'_>> {
         if !self.possible {
             return None;
@@ -51,7 +51,7 @@ impl Junction {
 }
 
 impl Sampler<'_> {
-    /// A label set drawn from the distribution of the row.
+    /// Draws a label set from the distribution of the row.
     pub(crate) fn draw(&self, uniform: &mut dyn FnMut() -> f64) -> Vec<bool> {
         let tables = &self.junction.tables;
         let mut on = vec![false; self.junction.network.variable.len()];
@@ -73,7 +73,7 @@ impl Sampler<'_> {
                 index.iter().for_each(|&at| weight = weight.times(self.up[at as usize]));
                 let share = weight.share(whole);
                 if share > 0.0 {
-                    // The last possible state takes what rounding leaves.
+                    // The last possible state absorbs the rounding error.
                     chosen = Some(index);
                     left -= share;
                     if left < 0.0 {
@@ -95,7 +95,7 @@ impl Sampler<'_> {
         on
     }
 
-    /// The label that is on of a variable that is on.
+    /// Chooses the label that is on in a variable that is on.
     fn member(&self, variable: usize, uniform: &mut dyn FnMut() -> f64) -> u32 {
         let labels = &self.junction.network.classes[variable];
         if let [label] = labels[..] {

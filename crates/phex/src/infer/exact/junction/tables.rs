@@ -1,9 +1,10 @@
 //! The compiled tree as flat arrays.
 //!
-//! All messages lie in one table: two entries for each label variable (its weights off and on),
+//! All messages are in one table: two entries for each label variable (its weights off and on),
 //! then the separators of the bags, children before parents. The weight of a state is its fixed
-//! weight times one entry for each of its *inputs*: label variables that live in the bag, and
-//! children. States are sorted by their separator entry, so a message up is a run of sums.
+//! weight times one table entry per *input*. Inputs are the label variables that live in the bag,
+//! and the children. States are sorted by their separator entry, so an upward message is a sequence
+//! of sums over contiguous states.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use super::eliminate::EliminationForest;
 use super::number::Wide;
 use super::variables::{Query, VariableNetwork};
 
-/// Fixed weights, each once.
+/// The distinct fixed weights.
 #[derive(Debug, Default)]
 pub(super) struct FixedWeights {
     pub(super) logarithm: Vec<f64>,
@@ -21,7 +22,7 @@ pub(super) struct FixedWeights {
     pub(super) wide: Vec<Wide>,
 }
 
-/// What is summed of the beliefs of a bag: `cells[state range]` of `(cell, times)`.
+/// Which sums of beliefs of a bag are needed: `cells[state range]` of `(cell, times)`.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) start: Vec<u32>,
@@ -34,20 +35,20 @@ pub(super) struct Sums {
 #[derive(Debug, Default)]
 pub(super) struct Bag {
     pub(super) states: usize,
-    /// How many inputs a state has.
+    /// How many inputs each state has.
     pub(super) inputs: usize,
-    /// States × inputs: entries of the table.
+    /// States × inputs, as indices into the table.
     pub(super) index: Vec<u32>,
-    /// The fixed weight of each state; empty where all are one.
+    /// The fixed weight of each state. Empty when all are one.
     pub(super) weight: Vec<u32>,
-    /// The states of each entry of the separator: from one of these to the next.
+    /// The first state of each separator entry; the next entry ends it.
     pub(super) segments: Vec<u32>,
-    /// The first entry of the separator.
+    /// The first table entry of the separator.
     pub(super) out: usize,
     pub(super) parent: Option<u32>,
-    /// The children, and which input each is.
+    /// The children, each with its input number.
     pub(super) children: Vec<(u32, usize)>,
-    /// The label variables that live here, and which input each is.
+    /// The label variables that live here, each with its input number.
     pub(super) labels: Vec<(u32, usize)>,
     pub(super) sums: Sums,
 }
@@ -58,7 +59,7 @@ impl Bag {
     }
 }
 
-/// A pair of variables that share no bag: both on.
+/// A pair of variables that share no bag. The quantity is the probability that both are on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Distant {
     pub(super) a: u32,
@@ -74,13 +75,13 @@ pub(super) struct BagTables {
     pub(super) weights: FixedWeights,
     /// The bag in which each label variable lives.
     pub(super) home: Vec<u32>,
-    /// The logarithm of what was taken out of the fixed weights.
+    /// The logarithm of what was divided out of the fixed weights.
     pub(super) constant: f64,
     pub(super) cells: usize,
     pub(super) distant: Vec<Distant>,
-    /// The cell of each question: `(a, b, value of b)`.
+    /// The cell of each query: `(a, b, value of b)`.
     pub(super) cell_of: HashMap<(u32, u32, bool), u32>,
-    /// Variables of the largest bag, and its states.
+    /// The number of variables of the largest bag, and of its states.
     pub(super) width: usize,
     pub(super) largest: usize,
 }
@@ -161,7 +162,7 @@ impl BagTables {
         }
         let mut logarithm = vec![0.0; interned.len()];
         interned.iter().for_each(|(&bits, &at)| logarithm[at as usize] = f64::from_bits(bits));
-        // Subnormal weights have few digits: as zero they are noticed where they matter.
+        // Subnormal weights have few digits. They become zero, which is noticed where it matters.
         let normal = |least: f64, weight: f64| if weight < least { 0.0 } else { weight };
         let exact = logarithm.iter().map(|ln: &f64| ln.exp());
         let double: Vec<f64> = exact.map(|weight| normal(f64::MIN_POSITIVE, weight)).collect();
@@ -173,7 +174,7 @@ impl BagTables {
         tables
     }
 
-    /// Finds a bag for each question; those without one are distant.
+    /// Finds a bag for each query. Queries without one are distant.
     fn questions(
         &mut self,
         network: &VariableNetwork,
@@ -206,13 +207,13 @@ impl BagTables {
             match places.smallest(&[a, b]) {
                 Some(bag) => here[bag as usize].push((a, b, on, next)),
                 None if on => self.distant.push(Distant { a, b, cell: next }),
-                // On with the other off: the marginal less both on.
+                // The probability of "on with the other off" is the marginal minus "both on".
                 None => continue,
             }
             self.cells += 1;
             self.cell_of.insert((a, b, on), next);
         }
-        // A pair that has no bag is asked for as both on.
+        // For a pair without a common bag, "both on" is computed instead.
         for query in &network.queries {
             if let Query::Pair(a, b, false) = query {
                 let (a, b, on) = cell(network, *a, *b, false);
@@ -261,7 +262,8 @@ impl BagTables {
     }
 }
 
-/// The cell of two labels: where the second stands for several, both on is asked for instead.
+/// The cell of two labels. Where the second stands for several labels, "both on" is computed
+/// instead.
 pub(super) fn cell(network: &VariableNetwork, a: u32, b: u32, on: bool) -> (u32, u32, bool) {
     let (a, b) = (network.variable[a as usize], network.variable[b as usize]);
     if on || network.classes[b as usize].len() > 1 {
@@ -271,7 +273,7 @@ pub(super) fn cell(network: &VariableNetwork, a: u32, b: u32, on: bool) -> (u32,
     }
 }
 
-/// Which bags hold a variable.
+/// The bags that contain each variable.
 struct VariableBags<'a> {
     bags: Vec<Vec<u32>>,
     states: &'a [BagStates],
@@ -286,7 +288,7 @@ impl<'a> VariableBags<'a> {
         VariableBags { bags, states }
     }
 
-    /// The smallest bag that holds them all.
+    /// The smallest bag that contains all these variables.
     fn smallest(&self, variables: &[u32]) -> Option<u32> {
         let rarest = variables.iter().min_by_key(|&&v| self.bags[v as usize].len())?;
         let holds = |b: &u32| {
@@ -313,7 +315,8 @@ fn segments(own: &BagStates, domains: &[u16], bag: &mut Bag) -> Codes {
     codes
 }
 
-/// Fixed weights of the states, the largest of which is one; returns what was taken out.
+/// Computes the fixed weights of the states, scaled so that the largest is one. Returns what was
+/// divided out.
 fn weigh(
     own: &BagStates,
     factors: &[&super::variables::Factor],
@@ -332,7 +335,7 @@ fn weigh(
         bag.weight.reserve_exact(own.count);
         for cost in costs {
             let next = interned.len() as u32;
-            // Not minus zero, which has other bits.
+            // Not minus zero, which has different bits.
             let logarithm = 0.0 - (cost - least);
             bag.weight.push(*interned.entry(logarithm.to_bits()).or_insert(next));
         }

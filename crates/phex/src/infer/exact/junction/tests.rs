@@ -1,4 +1,4 @@
-//! Against brute force, and on shapes too large for it.
+//! Compares `junction` with brute force, and tests shapes that are too large for brute force.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -8,7 +8,7 @@ use crate::graph::LabelId;
 use crate::infer::exact::brute::Brute;
 use crate::infer::{Answers, Block, Budget, Evidence, Unfit};
 use crate::model::{Model, OneOfGroup, Relation};
-use crate::numeric::Scalar;
+use crate::numeric::{Scalar, log_add};
 use crate::testkit::RandomGraph;
 
 type Random = Xoshiro256PlusPlus;
@@ -74,7 +74,7 @@ fn compare<T: Scalar>(
     let close = |a: f64, b: f64| (a - b).abs() <= tolerance * (1.0 + b.abs());
     for row in 0..block.rows() {
         let (a, b) = (ours.log_partition[row], truth.log_partition[row]);
-        assert!(a == b || close(a, b), "{what}, row {row}: log Z {a} for {b}");
+        assert!(a == b || close(a, b), "{what}, row {row}: log Z is {a}, not {b}");
         if b == f64::NEG_INFINITY {
             continue;
         }
@@ -82,13 +82,13 @@ fn compare<T: Scalar>(
         for label in 0..n {
             let at = row * n + label;
             let (a, b) = (ours.marginals[at].to_f64(), truth.marginals[at].to_f64());
-            assert!(close(a, b), "{what}, row {row}: marginal of {label} is {a} for {b}");
+            assert!(close(a, b), "{what}, row {row}: marginal of {label} is {a}, not {b}");
         }
         let count = model.relations().len();
         for (relation, at) in (row * count..(row + 1) * count).enumerate() {
             let (a, b) = (ours.expectations[at].to_f64(), truth.expectations[at].to_f64());
             let relation = &model.relations()[relation];
-            assert!(close(a, b), "{what}, row {row}: {relation:?} is {a} for {b}");
+            assert!(close(a, b), "{what}, row {row}: {relation:?} is {a}, not {b}");
         }
     }
 }
@@ -117,7 +117,7 @@ fn best(model: &Model, junction: &Junction, brute: &Brute, block: &Block<'_, f64
     for row in 0..block.rows() {
         let ours = junction.best(block, row, 8);
         let truth = brute.best(block, row, 9);
-        // More than there are: memory must follow what there is.
+        // Requests more sets than exist: the memory must depend on how many exist.
         if model.len() < 6 {
             let all = junction.best(block, row, usize::MAX).len();
             assert_eq!(all, brute.best(block, row, usize::MAX).len(), "{what}, row {row}");
@@ -125,7 +125,7 @@ fn best(model: &Model, junction: &Junction, brute: &Brute, block: &Block<'_, f64
         assert_eq!(ours.len(), truth.len().min(8), "{what}, row {row}");
         for (rank, (a, b)) in ours.iter().zip(&truth).enumerate() {
             let close = |c: f64| (b.log_weight - c).abs() < 1e-9 * (1.0 + c.abs());
-            assert!(close(a.log_weight), "{what}, row {row}: {a:?} for {b:?}");
+            assert!(close(a.log_weight), "{what}, row {row}: {a:?}, not {b:?}");
             let weight = model.log_weight(block.row(row), &a.on);
             assert!(close(weight), "{what}, row {row}: {a:?} weighs {weight}");
             let tied = |other: usize| truth.get(other).is_some_and(|t| close(t.log_weight));
@@ -156,7 +156,7 @@ fn random_graphs_agree_with_brute_force() {
     assert!(seen >= 3000, "{seen} models");
 }
 
-/// A model of pairs with any costs, groups, and one-of groups that may overlap.
+/// A model with arbitrary pairs, groups, and one-of groups that may overlap.
 fn random_model(random: &mut Random, n: usize) -> Model {
     let cost = |random: &mut Random| match random.random_range(0..6) {
         0 => f64::INFINITY,
@@ -209,7 +209,7 @@ fn random_models_of_pairs_agree_with_brute_force() {
     }
 }
 
-/// Hierarchies by `(parent, child)`, groups by labels, all of one cost.
+/// Hierarchy edges `(parent, child)` and groups of labels, all with the same cost.
 pub(super) fn plain(n: usize, edges: &[(usize, usize)], groups: &[Vec<usize>], cost: f64) -> Model {
     let id = |label: &usize| LabelId::from(*label);
     let edges = edges.iter().map(|(parent, child)| Relation::Hierarchy {
@@ -245,22 +245,20 @@ fn samples_follow_the_distribution() {
         let brute = Brute::compile(&model).expect("small");
         let all = brute.best(&block, 0, 32);
         for set in &all {
-            let (most, least) =
-                (log_partition.max(set.log_weight), log_partition.min(set.log_weight));
-            log_partition = most + (least - most).exp().ln_1p();
+            log_partition = log_add(log_partition, set.log_weight);
         }
         for set in &all {
             let expected = (set.log_weight - log_partition).exp();
             let seen = f64::from(counts.remove(&set.on).unwrap_or(0)) / f64::from(draws);
             let noise = 5.0 * (expected / f64::from(draws)).sqrt() + 1e-3;
-            assert!((seen - expected).abs() < noise, "{seen} for {expected}");
+            assert!((seen - expected).abs() < noise, "{seen}, not {expected}");
         }
         assert!(counts.is_empty(), "only legal states are drawn");
     }
 }
 
 #[test]
-fn batches_agree_bit_for_bit() {
+fn rows_do_not_depend_on_their_batch() {
     let model = Model::new(&RandomGraph::any(12, 17).draw()).expect("a model");
     let junction = compile(&model, 0);
     let values: Vec<f32> = scores(&mut Random::seed_from_u64(3), 100 * 12, 30.0)
@@ -284,8 +282,8 @@ fn batches_agree_bit_for_bit() {
 }
 
 #[test]
-fn the_budget_is_kept() {
-    // A grid of 40 × 40 soft pairs has width 40: far too many states.
+fn models_over_the_budget_are_refused() {
+    // A grid of 40 × 40 soft pairs has width 40, which gives far too many states.
     let mut relations = Vec::new();
     for at in 0..1600usize {
         let costs = [[0.0, 1.0], [1.0, 0.0]];
@@ -306,19 +304,19 @@ fn the_budget_is_kept() {
     assert!(start.elapsed().as_secs() < 20);
 }
 
-/// One pass of a chain by hand: `costs` for a child on below a parent that is off.
+/// Computes one pass over a chain by hand. `cost` is for a child that is on below a parent that is
+/// off.
 fn chain_log_partition(values: &[f64], cost: f64) -> f64 {
-    let add = |a: f64, b: f64| a.max(b) + (-(a - b).abs()).exp().ln_1p();
-    // From the last label up: the log-weight below, for this label off and on.
+    // From the last label up: the log-weight of everything below, for this label off and on.
     let below = values.iter().rev().fold([0.0, 0.0], |[off, on], &score| {
         let child_on = on + score;
-        [add(off, child_on - cost), add(off, child_on)]
+        [log_add(off, child_on - cost), log_add(off, child_on)]
     });
     below[1]
 }
 
 #[test]
-fn long_chains() {
+fn long_chains_agree_with_a_recursion_by_hand() {
     let n = 2000;
     let edges: Vec<(usize, usize)> = (1..n).map(|label| (label - 1, label)).collect();
     let mut random = Random::seed_from_u64(5);
@@ -327,13 +325,13 @@ fn long_chains() {
         let junction = compile(&model, 0);
         for spread in [1.0, 100.0] {
             let mut values = scores(&mut random, n, spread);
-            // The root is forced on by its score: below it the chain is as computed by hand.
+            // The score of the root forces it on. The chain below it is as computed by hand.
             values[0] = 1e5;
             let truth = chain_log_partition(&values[1..], cost) + 1e5;
             let block = Block::new(n, &values);
             let ours = output(&model, &block, |block, answers| junction.run(block, answers));
             let found = ours.log_partition[0];
-            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found} for {truth}");
+            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found}, not {truth}");
             // The same in single precision, where products underflow first.
             let single: Vec<f32> = values.iter().map(|&value| value as f32).collect();
             let back: Vec<f64> = single.iter().map(|&value| f64::from(value)).collect();
@@ -342,14 +340,14 @@ fn long_chains() {
             let block = Block::new(n, &single);
             let ours = output(&model, &block, |block, answers| junction.run(block, answers));
             for (a, b) in ours.marginals.iter().zip(&truth.marginals) {
-                assert!((f64::from(*a) - b).abs() < 2e-4, "{a} for {b}");
+                assert!((f64::from(*a) - b).abs() < 2e-4, "{a}, not {b}");
             }
         }
     }
 }
 
 #[test]
-fn stars_and_large_families() {
+fn stars_and_large_families_agree_with_a_polynomial_by_hand() {
     let n = 301;
     let edges: Vec<(usize, usize)> = (1..n).map(|label| (0, label)).collect();
     let mut random = Random::seed_from_u64(6);
@@ -361,11 +359,7 @@ fn stars_and_large_families() {
             let model = plain(n, &edges, groups, cost);
             let junction = compile(&model, 0);
             let ours = output(&model, &block, |block, answers| junction.run(block, answers));
-            // By hand: a polynomial in the number of children on, in logarithms.
-            let add = |a: f64, b: f64| match a.max(b) {
-                f64::NEG_INFINITY => f64::NEG_INFINITY,
-                most => most + (a.min(b) - most).exp().ln_1p(),
-            };
+            // By hand: a polynomial in the number of children that are on, in logarithms.
             let pay = |times: f64, cost: f64| if times == 0.0 { 0.0 } else { times * cost };
             let inner = |off: f64| {
                 let mut count = vec![f64::NEG_INFINITY; n];
@@ -373,14 +367,14 @@ fn stars_and_large_families() {
                 for &score in &values[1..] {
                     for m in (1..n).rev() {
                         let each = if groups.is_empty() { 0.0 } else { pay((m - 1) as f64, cost) };
-                        count[m] = add(count[m], count[m - 1] + score - each - pay(off, cost));
+                        count[m] = log_add(count[m], count[m - 1] + score - each - pay(off, cost));
                     }
                 }
-                count.into_iter().fold(f64::NEG_INFINITY, add)
+                count.into_iter().fold(f64::NEG_INFINITY, log_add)
             };
-            let truth = add(inner(1.0), values[0] + inner(0.0));
+            let truth = log_add(inner(1.0), values[0] + inner(0.0));
             let found = ours.log_partition[0];
-            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found} for {truth}");
+            assert!((found - truth).abs() < 1e-9 * truth.abs(), "{found}, not {truth}");
             let best = junction.best(&block, 0, 3);
             assert!(best[0].log_weight <= found && best[0].log_weight >= best[1].log_weight);
         }

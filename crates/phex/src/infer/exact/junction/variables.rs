@@ -1,27 +1,27 @@
-//! From a model to variables and small factors.
+//! Turns a model into variables and small factors.
 //!
-//! *Super-leaves*: labels of one one-of group whose relations to the labels outside it are the same
-//! are interchangeable. Together they are one variable of summed weight; its marginal is split in
-//! proportion to the weights. Relations inside a one-of group need no factor: two of its labels are
-//! never on together, so what remains of them is a bias.
+//! *Super-leaves*: labels of one one-of group that have the same relations to labels outside it are
+//! interchangeable. Together they are one variable with the sum of their weights, and its marginal
+//! is split in proportion to the weights. Relations inside a one-of group need no factor: two of
+//! its labels are never on together, so only a bias remains.
 //!
-//! *Counters*: a set of `k` mutually exclusive labels costs `w · C(m, 2)`, `m` of them on. With
-//! `n_j` the number on among the first `j`, `C(m, 2) = Σ_j n_{j−1} y_j`: a chain of small factors
-//! instead of k² edges.
+//! *Counters*: a set of `k` mutually exclusive labels costs `w · C(m, 2)` when `m` of them are on.
+//! With `n_j` the number on among the first `j`, `C(m, 2) = Σ_j n_{j−1} y_j`. This is a chain of
+//! small factors instead of k² edges.
 
 use std::collections::HashMap;
 
 use super::cover::{Clique, Taste, cover};
 use crate::model::{Model, Relation};
 
-/// What a factor says of the values of its scope.
+/// How a factor assigns costs to the values of its scope.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FactorKind {
     /// `costs[a][b]`.
     Table([[f64; 2]; 2]),
-    /// On costs `[off, on]`.
+    /// The costs `[off, on]` of one variable.
     Unary([f64; 2]),
-    /// `(n, y)`: costs this times `n · y`.
+    /// `(n, y)`: costs this number times `n · y`.
     Product(f64),
     /// `(n, y, next)`: `next = n + y`.
     Step,
@@ -39,7 +39,7 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// What values of the scope cost: infinite where they are not legal.
+    /// The cost of values of the scope. It is infinite where they are not legal.
     pub(super) fn cost(&self, value: impl Fn(usize) -> u16) -> f64 {
         let legal = |legal: bool| if legal { 0.0 } else { f64::INFINITY };
         let last = self.scope.len() - 1;
@@ -67,10 +67,10 @@ impl Factor {
     }
 }
 
-/// What is asked of the posterior for the expected violations of one relation.
+/// The posterior quantity that gives the expected violations of one relation.
 #[derive(Debug, Clone)]
 pub(super) enum Query {
-    /// Nothing: it is never violated.
+    /// None: the relation is never violated.
     Never,
     /// The probability of a label.
     Marginal(u32),
@@ -78,7 +78,7 @@ pub(super) enum Query {
     Pair(u32, u32, bool),
     /// The expected products `n · y` of these pairs of variables.
     Products(Vec<(u32, u32)>),
-    /// Every pair of these labels on.
+    /// The expected number of pairs of these labels that are on.
     Labels(Vec<u32>),
 }
 
@@ -89,27 +89,27 @@ pub(super) struct Chain {
     pub(super) steps: Vec<(u32, u32, Option<u32>)>,
 }
 
-/// Variables, factors and questions.
+/// Variables, factors and queries.
 #[derive(Debug, Clone)]
 pub(super) struct VariableNetwork {
     /// The number of values of each variable. The first ones are [`VariableNetwork::classes`].
     pub(super) domains: Vec<u16>,
     pub(super) factors: Vec<Factor>,
     pub(super) chains: Vec<Chain>,
-    /// The labels of each label variable: more than one for a super-leaf.
+    /// The labels of each label variable. A super-leaf has more than one.
     pub(super) classes: Vec<Vec<u32>>,
     /// The variable of each label.
     pub(super) variable: Vec<u32>,
-    /// The bias of each label: minus infinity where it can never be on.
+    /// The bias of each label. It is minus infinity when the label can never be on.
     pub(super) bias: Vec<f64>,
     pub(super) constant: f64,
-    /// The one-of groups: labels, and the variables that stand for them.
+    /// The one-of groups: labels, and the variables that represent them.
     pub(super) groups: Vec<(Vec<u32>, Vec<u32>)>,
-    /// A question for each relation of the model.
+    /// One query per relation of the model.
     pub(super) queries: Vec<Query>,
 }
 
-/// A relation of two labels that is not settled by a one-of group.
+/// A relation between two labels that no one-of group settles.
 struct PairTerm {
     a: u32,
     b: u32,
@@ -117,8 +117,8 @@ struct PairTerm {
 }
 
 impl PairTerm {
-    /// The table of two super-leaves of so many labels, of which at most one each is on: the sum
-    /// over all pairs of labels.
+    /// The table for two super-leaves of the given sizes. At most one label of each is on, so the
+    /// table sums over all pairs of labels.
     fn summed(&self, sizes: [usize; 2]) -> PairTerm {
         let mut costs = [[0.0; 2]; 2];
         for (a, b, x, y) in (0..16).map(|bits| (bits & 1, bits >> 1 & 1, bits >> 2 & 1, bits >> 3))
@@ -129,7 +129,8 @@ impl PairTerm {
                 (1, _) => size - 1,
                 _ => size,
             };
-            // `a`, `b`: whether a label of each is on; `x`, `y`: the states of two labels.
+            // `a`, `b`: whether a label of each super-leaf is on. `x`, `y`: the states of two
+            // labels.
             let times = times(a, x, sizes[0]) * times(b, y, sizes[1]);
             if times > 0 {
                 costs[a][b] += times as f64 * self.costs[x][y];
@@ -138,17 +139,17 @@ impl PairTerm {
         PairTerm { costs, ..*self }
     }
 
-    /// The cost, when only "both on" costs something, and not less than nothing.
+    /// The cost, if only "both on" has a cost and it is not negative.
     fn exclusion(&self) -> Option<f64> {
         let [[none, second], [first, both]] = self.costs;
         (none == 0.0 && first == 0.0 && second == 0.0 && both >= 0.0).then_some(both)
     }
 }
 
-/// What a label has to do with others: role, other label or relation, costs.
+/// How a label is related to others: role, other label or relation, costs.
 type Trait = (u8, u32, [u64; 4]);
 
-/// The relations as they stand before labels become variables.
+/// The relations before labels become variables.
 struct Draft {
     one_of: Vec<Vec<u32>>,
     groups_of: Vec<Vec<u32>>,
@@ -211,7 +212,7 @@ impl Draft {
         self.groups_of[a as usize].iter().any(|group| self.groups_of[b as usize].contains(group))
     }
 
-    /// Takes a table of costs; the answer asks for "both on".
+    /// Adds a table of costs. The query is for "both on".
     fn pair(&mut self, a: u32, b: u32, costs: [[f64; 2]; 2]) -> Query {
         let [[none, second], [first, both]] = costs;
         if a == b {
@@ -249,7 +250,7 @@ impl Draft {
         if cost.is_infinite() { Query::Never } else { Query::Labels(labels) }
     }
 
-    /// Labels that are interchangeable, by first label.
+    /// The classes of interchangeable labels, ordered by first label.
     fn classes(&self) -> Vec<Vec<u32>> {
         let n = self.bias.len();
         let mut signature: Vec<Vec<Trait>> = vec![Vec::new(); n];
@@ -336,7 +337,7 @@ impl VariableNetwork {
         network
     }
 
-    /// Covers the exclusions by cliques and writes these as chains of counters.
+    /// Covers the exclusions with cliques, and writes these as chains of counters.
     fn count(
         &mut self,
         sets: Vec<(usize, Clique)>,
@@ -358,7 +359,7 @@ impl VariableNetwork {
         }
         for (at, clique) in cliques.iter().enumerate() {
             let chain = self.chain(clique);
-            // The members of the relation come first: the first steps count its violations.
+            // The members of the relation come first, so that the first steps count its violations.
             if let Some(&relation) = relations.get(at)
                 && !clique.cost.is_infinite()
             {

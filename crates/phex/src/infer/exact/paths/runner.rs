@@ -13,7 +13,8 @@ use super::tiles;
 use crate::infer::pool::Pool;
 use crate::infer::{Answers, Block, Diagnosis, Evidence};
 use crate::model::Model;
-use crate::numeric::{Lanes, LogLane, Scalar, registers};
+use crate::infer::registers::registers;
+use crate::numeric::{Lanes, LogLane, Scalar};
 
 /// A number type of the passes, with the memory of its lanes.
 pub(crate) trait PathNumber: LogLane {

@@ -1,12 +1,12 @@
-//! The arithmetic of `star`: kinds of cells, cells, sums over them and the softmax over classes, in
-//! vectors.
+//! The vectorised arithmetic of `star`: kinds of cells, cells, sums over cells, and the softmax
+//! over classes.
 
 use multiversion::multiversion;
 
 use crate::numeric::Elementary;
 use crate::numeric::Scalar;
 
-/// [`cell`] for all attributes of a row and one kind, in vectors.
+/// [`cell`] for all attributes of a row and one kind, vectorised.
 #[multiversion(targets = "simd")]
 pub(super) fn cells<T: Elementary>(scores: &[T], off: T, on: T, level: &mut [T], given: &mut [T]) {
     for ((&score, level), given) in scores.iter().zip(level).zip(given) {
@@ -20,11 +20,11 @@ pub(super) fn cells<T: Elementary>(scores: &[T], off: T, on: T, level: &mut [T],
     }
 }
 
-/// [`cell`] for all attributes of a row and one class, in vectors: the sum of `l`, and the
-/// conditional probabilities.
+/// [`cell`] for all attributes of a row and one class, vectorised. Returns the sum of `l` and
+/// computes the conditional probabilities.
 #[multiversion(targets = "simd")]
 pub(super) fn class_cells<T: Elementary>(scores: &[T], off: &[T], on: &[T], given: &mut [T]) -> T {
-    // Sixteen sums side by side, so that the order of additions is the same on every machine.
+    // Sixteen partial sums, so that the order of additions is the same on every machine.
     let mut sums = [T::ZERO; 16];
     let chunks = scores.chunks(16).zip(off.chunks(16)).zip(on.chunks(16)).zip(given.chunks_mut(16));
     for (((scores, off), on), given) in chunks {
@@ -50,11 +50,11 @@ pub(super) fn add_scaled<T: Elementary>(sums: &mut [T], values: &[T], factor: T)
     }
 }
 
-/// [`softmax`] in vectors.
+/// [`softmax`], vectorised.
 #[multiversion(targets = "simd")]
 pub(super) fn softmax_fast<T: Elementary>(weights: &mut [T], most: T) -> f64 {
-    // Sixteen sums side by side, whatever the width of the vectors: the order of additions, and so
-    // the result, is the same on every machine.
+    // Sixteen partial sums, whatever the width of the vectors. So the order of additions, and with
+    // it the result, is the same on every machine.
     let mut sums = [T::ZERO; 16];
     let shift = if most > T::NEG_INFINITY { most } else { T::ZERO };
     for chunk in weights.chunks_mut(16) {
@@ -71,7 +71,7 @@ pub(super) fn softmax_fast<T: Elementary>(weights: &mut [T], most: T) -> f64 {
     total.to_f64()
 }
 
-/// `log(exp(−off) + exp(score − on))` and the share of the second term.
+/// `log(exp(−off) + exp(score − on))`, and the share of the second term.
 #[inline(always)]
 pub(super) fn cell<T: Scalar>(score: T, off: T, on: T) -> (T, T) {
     let (a, b) = (-off, score - on);
@@ -82,7 +82,7 @@ pub(super) fn cell<T: Scalar>(score: T, off: T, on: T) -> (T, T) {
     (level, if a > b { small * share } else { share })
 }
 
-/// Turns log-weights into probabilities; returns the sum of `exp(weight − most)`.
+/// Turns log-weights into probabilities. Returns the sum of `exp(weight − most)`.
 pub(super) fn softmax<T: Scalar>(weights: &mut [T], most: T) -> f64 {
     if most == T::NEG_INFINITY {
         weights.fill(T::ZERO);
@@ -113,7 +113,7 @@ pub(super) fn kinds(costs: &[[f64; 2]]) -> (Vec<[f64; 2]>, Vec<u32>) {
     if kinds.is_empty() {
         kinds.push([0.0, 0.0]);
     }
-    // First the most frequent kind that excludes nothing: the others are differences from it.
+    // The most frequent kind that excludes nothing comes first. The others are differences from it.
     let mut counts = vec![0usize; kinds.len()];
     kind_of.iter().for_each(|&kind| counts[kind as usize] += 1);
     let finite = (0..kinds.len()).filter(|&kind| !kinds[kind].contains(&f64::INFINITY));

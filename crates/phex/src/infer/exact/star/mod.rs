@@ -1,6 +1,6 @@
-//! `star`: one one-of group of classes × attributes, in closed form (zero-shot graphs).
+//! `star` handles one one-of group of classes with attributes in closed form (zero-shot graphs).
 //!
-//! With class `c` on, attribute `a` costs `off[c][a]` when off and `on[c][a]` when on, and the
+//! When class `c` is on, attribute `a` costs `off[c][a]` when off and `on[c][a]` when on, and the
 //! attributes are independent:
 //!
 //! ```text
@@ -8,10 +8,11 @@
 //! p(c) ∝ exp( ℓ_c − own_c + Σ_a l(c, a) ),   p(x_a = 1) = Σ_c p(c) exp(ℓ_a − on − l(c, a))
 //! ```
 //!
-//! Where the costs take few values (constant strengths: two kinds of cell), `l` depends on the
-//! kind alone and both sums are matrix products with 0/1 matrices: O(A · kinds) functions and two
-//! products of C × A a row. Else every cell is computed: O(C · A) functions, in vectors where nothing
-//! is known of the row. Any finite score is safe: `l` is a log-sum-exp of two terms.
+//! When the costs have few values (constant strengths give two kinds of cells), `l` depends on the
+//! kind alone. Both sums are then matrix products with 0/1 matrices, for which ndarray is used. A
+//! row costs O(A · kinds) functions and two products of size C × A. Otherwise every cell is
+//! computed, which costs O(C · A) functions; this is vectorised for rows without evidence. Any
+//! finite score is safe, because `l` is a log-sum-exp of two terms.
 
 mod kernels;
 
@@ -26,31 +27,32 @@ use crate::infer::compiled::Classes;
 use crate::infer::exact::k_best::{best_first, with_independent};
 use crate::infer::{Answers, Block, Evidence, LabelSet, Number, Unfit};
 use crate::model::{Model, Relation};
-use crate::numeric::Scalar;
+use crate::numeric::{Scalar, log_max};
 use kernels::{add_scaled, cell, cells, class_cells, kinds, softmax, softmax_fast};
 
-/// The log-weight of what evidence excludes: finite, so that 0 times it is 0.
+/// The log-weight of what the evidence excludes. It is finite, so that 0 times it is 0.
 const NEVER: f64 = -1e30;
-/// Scores beyond this, together with evidence, are computed cell by cell.
+/// Rows with evidence and scores beyond this are computed cell by cell.
 const LARGE: f64 = 1e20;
 
-/// Above this many kinds of cell the products cost more than the cells.
+/// With more kinds of cells than this, the products cost more than the cells.
 const MAX_KINDS: usize = 8;
 
-/// Classes, attributes and what they cost each other.
+/// Classes, attributes, and the costs between them.
 #[derive(Debug)]
 pub(crate) struct Star {
     classes: Vec<LabelId>,
     attributes: Vec<LabelId>,
-    /// What a class costs by itself.
+    /// The cost of each class by itself.
     own: Vec<f64>,
     /// Costs of each kind of cell: attribute off, attribute on.
     kinds: Vec<[f64; 2]>,
-    /// The kind of each cell, class after class.
+    /// The kind of each cell, one class after another.
     kind_of: Vec<u32>,
-    /// For each kind but the first, the 0/1 matrix of its cells, classes × attributes.
+    /// For each kind except the first, the 0/1 matrix of its cells, classes × attributes.
     masks: Vec<(Array2<f32>, Array2<f64>)>,
-    /// The costs of an attribute off and on, classes × attributes, where cells are computed; else none.
+    /// The costs of an attribute off and on, classes × attributes. Empty unless cells are computed
+    /// one by one.
     cells: Vec<(Array2<f32>, Array2<f64>)>,
     bias: Vec<f64>,
     constant: f64,
@@ -62,10 +64,15 @@ impl Star {
     pub(crate) fn compile(model: &Model) -> Result<Star, Unfit> {
         let shape = |text: String| Err(Unfit::Shape(text));
         if model.dense().is_some() {
-            return shape(String::from("the semantics are dense"));
+            return shape(String::from("it cannot handle dense semantics"));
         }
         let [group] = model.one_of() else {
-            return shape(format!("{} one-of groups are not one", model.one_of().len()));
+            let found = match model.one_of().len() {
+                0 => String::from("none"),
+                groups => groups.to_string(),
+            };
+            let needs = "it needs exactly one one-of group";
+            return shape(format!("{needs}; this graph has {found}"));
         };
         let n = model.len();
         let classes = group.labels.clone();
@@ -79,7 +86,7 @@ impl Star {
         let (c_count, a_count) = (classes.len(), attributes.len());
         let mut own = vec![0.0; c_count];
         let mut costs = vec![[0.0f64; 2]; c_count * a_count];
-        // Costs of an attribute on or off while a class is off, to be charged to all others.
+        // Costs of an attribute while a class is off. They are charged to all other classes.
         let mut while_off: Vec<(usize, usize, [f64; 2])> = Vec::new();
         for relation in model.relations() {
             let labels = relation.labels();
@@ -99,7 +106,7 @@ impl Star {
                 let names: Vec<&str> =
                     labels.iter().take(3).map(|id| model.names()[id.index()].as_str()).collect();
                 return shape(format!(
-                    "a relation of `{}` is not of a class and an attribute",
+                    "a relation between `{}` does not join a class and an attribute",
                     names.join("`, `")
                 ));
             };
@@ -170,7 +177,7 @@ impl Star {
         })
     }
 
-    /// The matrix of cells, for engines elsewhere.
+    /// The matrix of cells, for backends on other devices.
     pub(crate) fn view(&self) -> Classes<'_> {
         let Star { classes, attributes, own, kinds, kind_of, bias, constant, .. } = self;
         Classes { classes, attributes, own, kinds, kind_of, bias, constant: *constant }
@@ -214,15 +221,16 @@ impl Star {
         alone.into_iter().for_each(|row| self.run_row(block, row, answers));
     }
 
-    /// What evidence excludes is a large number in products. It cancels beside scores as large, and in sums
-    /// over attributes where the first kind of cell can be excluded.
+    /// Whether matrix products would lose precision. What the evidence excludes is a large number
+    /// in products. It cancels with scores of a similar size, and in sums over attributes when the
+    /// first kind of cell can be excluded.
     fn is_beyond_products<T: Number>(&self, block: &Block<'_, T>, row: usize) -> bool {
-        let known = |id: &LabelId| block.evidence(row, id.index()) != Evidence::Unknown;
-        self.kinds[0].contains(&f64::INFINITY) && self.attributes.iter().any(known)
+        let has_evidence = |id: &LabelId| block.evidence(row, id.index()) != Evidence::Unknown;
+        self.kinds[0].contains(&f64::INFINITY) && self.attributes.iter().any(has_evidence)
             || block.row(row).iter().any(|score| score.to_f64().abs() > LARGE)
     }
 
-    /// All rows by matrix products.
+    /// Runs all rows with matrix products.
     fn run_products<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
         let (rows, a_count, c_count) = (block.rows(), self.attributes.len(), self.classes.len());
         let kinds = self.kinds.len();
@@ -292,7 +300,7 @@ impl Star {
         self.finish_products(&logits, &mut given, answers);
     }
 
-    /// Marginals from class probabilities and conditional attribute probabilities.
+    /// Computes marginals from class probabilities and conditional attribute probabilities.
     fn finish_products<T: Number>(
         &self,
         classes: &Array2<T>,
@@ -305,7 +313,8 @@ impl Star {
         let (first, rest) = given.split_at_mut(1);
         for (conditional, masks) in rest.iter_mut().zip(&self.masks) {
             general_mat_mul(T::one(), classes, &T::pick(&masks.0, &masks.1), T::zero(), &mut share);
-            // Kinds share the classes out: what is not of this kind stays with the first.
+            // Each kind takes its share of the classes. What is not of this kind stays with the
+            // first.
             *conditional -= &first[0];
             *conditional *= &share;
             sum += &*conditional;
@@ -324,7 +333,7 @@ impl Star {
         }
     }
 
-    /// All rows cell by cell, in vectors along the attributes.
+    /// Runs all rows cell by cell, vectorised along the attributes.
     fn run_cells<T: Number>(
         &self,
         block: &Block<'_, T>,
@@ -369,13 +378,13 @@ impl Star {
         }
     }
 
-    /// One row cell by cell, in doubles, with evidence and expectations.
+    /// Runs one row cell by cell in double precision, with evidence and expectations.
     fn run_row<T: Scalar>(&self, block: &Block<'_, T>, row: usize, answers: &mut Answers<'_, T>) {
         let scores: Vec<f64> =
             block.row(row).iter().zip(&self.bias).map(|(s, b)| s.to_f64() + b).collect();
-        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
-        let mut weights = self.class_weights(&scores, &known);
-        let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let evidence: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let mut weights = self.class_weights(&scores, &evidence);
+        let most = log_max(weights.iter().copied());
         if most == f64::NEG_INFINITY {
             answers.log_partition[row] = most;
             return;
@@ -386,7 +395,7 @@ impl Star {
         let mut attribute = vec![0.0; self.attributes.len()];
         for (c, &probability) in weights.iter().enumerate().filter(|(_, p)| **p > 0.0) {
             for (a, sum) in attribute.iter_mut().enumerate() {
-                *sum += probability * self.given(c, a, &scores, &known).1;
+                *sum += probability * self.given(c, a, &scores, &evidence).1;
             }
         }
         for (c, id) in self.classes.iter().enumerate() {
@@ -398,33 +407,33 @@ impl Star {
         if let Some(all) = &mut answers.expectations {
             let out = &mut all[row * self.relations.len()..(row + 1) * self.relations.len()];
             for (out, relation) in out.iter_mut().zip(&self.relations) {
-                *out = T::from_f64(self.expectation(relation, &weights, &scores, &known));
+                *out = T::from_f64(self.expectation(relation, &weights, &scores, &evidence));
             }
         }
     }
 
     /// The log-weight of each class.
-    fn class_weights(&self, scores: &[f64], known: &[Evidence]) -> Vec<f64> {
-        let is_on = |id: &&LabelId| known[id.index()] == Evidence::On;
+    fn class_weights(&self, scores: &[f64], evidence: &[Evidence]) -> Vec<f64> {
+        let is_on = |id: &&LabelId| evidence[id.index()] == Evidence::On;
         let needs = self.classes.iter().position(|id| is_on(&id));
         let two = self.classes.iter().filter(is_on).count() > 1;
         let weight = |(c, id): (usize, &LabelId)| {
             let out = needs.is_some_and(|needed| needed != c) || two;
-            if out || known[id.index()] == Evidence::Off {
+            if out || evidence[id.index()] == Evidence::Off {
                 return f64::NEG_INFINITY;
             }
             let attributes = 0..self.attributes.len();
-            let sum: f64 = attributes.map(|a| self.given(c, a, scores, known).0).sum();
+            let sum: f64 = attributes.map(|a| self.given(c, a, scores, evidence).0).sum();
             scores[id.index()] - self.own[c] + sum
         };
         self.classes.iter().enumerate().map(weight).collect()
     }
 
     /// `l` and the probability of an attribute given a class.
-    fn given(&self, c: usize, a: usize, scores: &[f64], known: &[Evidence]) -> (f64, f64) {
+    fn given(&self, c: usize, a: usize, scores: &[f64], evidence: &[Evidence]) -> (f64, f64) {
         let [off, on] = self.kinds[self.kind_of[c * self.attributes.len() + a] as usize];
         let id = self.attributes[a].index();
-        match known[id] {
+        match evidence[id] {
             Evidence::On => (scores[id] - on, 1.0),
             Evidence::Off => (-off, 0.0),
             Evidence::Unknown => cell(scores[id], off, on),
@@ -436,7 +445,7 @@ impl Star {
         relation: &Relation,
         classes: &[f64],
         scores: &[f64],
-        known: &[Evidence],
+        evidence: &[Evidence],
     ) -> f64 {
         let labels = relation.labels();
         let attribute = labels.iter().find_map(|id| self.attributes.binary_search(id).ok());
@@ -451,7 +460,7 @@ impl Star {
                 && count(false, true) == 0.0
                 && let Some(c) = self.classes.iter().position(|label| *label == class)
             {
-                let on = self.given(c, a, scores, known).1;
+                let on = self.given(c, a, scores, evidence).1;
                 return classes[c] * (on * count(true, true) + (1.0 - on) * count(true, false));
             }
         }
@@ -463,7 +472,7 @@ impl Star {
             let Some(a) = attribute else {
                 return p * relation.violations(|id| id == class);
             };
-            let on = self.given(c, a, scores, known).1;
+            let on = self.given(c, a, scores, evidence).1;
             let id = self.attributes[a];
             let count = |state| relation.violations(|x| if x == id { state } else { x == class });
             p * (on * count(true) + (1.0 - on) * count(false))
@@ -474,8 +483,8 @@ impl Star {
     /// The `k` best label sets of one row.
     pub(crate) fn best(&self, block: &Block<'_, f64>, row: usize, k: usize) -> Vec<LabelSet> {
         let scores: Vec<f64> = block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
-        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
-        let alive = self.class_weights(&scores, &known);
+        let evidence: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let alive = self.class_weights(&scores, &evidence);
         let mut all: Vec<LabelSet> = Vec::new();
         for (c, id) in self.classes.iter().enumerate() {
             if alive[c] == f64::NEG_INFINITY {
@@ -487,7 +496,7 @@ impl Star {
             let attributes = self.attributes.iter().enumerate().map(|(a, attribute)| {
                 let kind = self.kind_of[c * self.attributes.len() + a] as usize;
                 let [off, on] = self.kinds[kind];
-                let weights = match known[attribute.index()] {
+                let weights = match evidence[attribute.index()] {
                     Evidence::On => [f64::NEG_INFINITY, scores[attribute.index()] - on],
                     Evidence::Off => [-off, f64::NEG_INFINITY],
                     Evidence::Unknown => [-off, scores[attribute.index()] - on],
@@ -500,7 +509,7 @@ impl Star {
         all
     }
 
-    /// Label sets drawn from the distribution of one row.
+    /// Draws label sets from the distribution of one row.
     pub(crate) fn sample(
         &self,
         block: &Block<'_, f64>,
@@ -509,14 +518,14 @@ impl Star {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Vec<Vec<bool>> {
         let scores: Vec<f64> = block.row(row).iter().zip(&self.bias).map(|(s, b)| s + b).collect();
-        let known: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
-        let weights = self.class_weights(&scores, &known);
+        let evidence: Vec<Evidence> = (0..self.labels).map(|at| block.evidence(row, at)).collect();
+        let weights = self.class_weights(&scores, &evidence);
         let draw = |_| {
             let c = crate::infer::draw(&weights, uniform)?;
             let mut on = vec![false; self.labels];
             on[self.classes[c].index()] = true;
             for (a, id) in self.attributes.iter().enumerate() {
-                on[id.index()] = uniform() < self.given(c, a, &scores, &known).1;
+                on[id.index()] = uniform() < self.given(c, a, &scores, &evidence).1;
             }
             Some(on)
         };
@@ -524,7 +533,7 @@ impl Star {
     }
 }
 
-/// A row of a matrix, which is in standard layout.
+/// A row of a matrix in standard layout.
 fn row_of<T>(matrix: &mut Array2<T>, row: usize) -> &mut [T] {
     let width = matrix.ncols();
     let all = matrix.as_slice_mut().unwrap_or(&mut []);

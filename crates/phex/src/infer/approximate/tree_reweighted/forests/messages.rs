@@ -1,16 +1,15 @@
 //! The messages of rows side by side.
 //!
-//! Labels that evidence fixes, or forces through hard edges, send what is certain and need nothing:
-//! messages to them are 0, and sums leave out the states that they exclude.
+//! Labels that evidence fixes, or forces through hard edges, send certain messages and receive
+//! none: messages to them are 0, and sums leave out the states that they exclude.
 
-use crate::lists::Lists;
-use crate::numeric::softplus_lane;
 use multiversion::multiversion;
 
 use crate::infer::Evidence;
-use crate::numeric::{Elementary, Lanes};
+use crate::lists::Lists;
+use crate::numeric::{Elementary, Lanes, log_max, softplus_lane};
 
-/// A log-weight that excludes a state and still adds to itself.
+/// A log-weight that excludes a state and can still be added to itself.
 const NEVER: f64 = -1e30;
 
 /// An edge of the hierarchy.
@@ -19,12 +18,12 @@ pub(super) struct Edge {
     pub(super) term: usize,
     parent: u32,
     child: u32,
-    /// The part of the forests that it is in.
+    /// The fraction of the forests that contain the edge.
     part: f64,
-    /// The cost over that part; infinite when hard.
+    /// The cost divided by that fraction. It is infinite for a hard edge.
     cost: f64,
-    /// The part of a new message that replaces the old one. Without damping the messages of a child to
-    /// its several parents may swing for ever; those of an only parent never do.
+    /// The fraction of a new message that replaces the old one. Without damping, the messages of a
+    /// child to its several parents may oscillate forever. Those to an only parent never do.
     step: f64,
 }
 
@@ -34,14 +33,15 @@ pub(super) struct HierarchyEdges {
     pub(super) edges: Vec<Edge>,
     /// Labels, parents before children.
     order: Vec<u32>,
-    /// The edges to parents and to children of label `i` are `list[start[i]..start[i + 1]]`.
+    /// The edges to the parents and to the children of label `i` are
+    /// `list[start[i]..start[i + 1]]`.
     above: Lists<u32>,
     below: Lists<u32>,
 }
 
 impl HierarchyEdges {
-    /// Edges as `(term, parent, child, cost)`, without a cycle. `damping` is the part of an old message
-    /// that is kept.
+    /// Edges as `(term, parent, child, cost)`, without a cycle. `damping` is the fraction of an old
+    /// message that is kept.
     pub(super) fn new(
         labels: usize,
         edges: &[(usize, usize, usize, f64)],
@@ -79,30 +79,30 @@ impl HierarchyEdges {
         HierarchyEdges { edges, order, above, below }
     }
 
-    /// Adds what follows through hard edges: on above what is on, off below what is off. `false` when
-    /// that contradicts itself.
-    pub(super) fn imply(&self, known: &mut [Evidence]) -> bool {
+    /// Adds what follows through hard edges: on above what is on, and off below what is off.
+    /// Returns `false` on a contradiction.
+    pub(super) fn imply(&self, evidence: &mut [Evidence]) -> bool {
         let mut possible = true;
-        let mut set = |known: &mut Evidence, to: Evidence| {
-            possible &= *known == Evidence::Unknown || *known == to;
-            *known = to;
+        let mut set = |evidence: &mut Evidence, to: Evidence| {
+            possible &= *evidence == Evidence::Unknown || *evidence == to;
+            *evidence = to;
         };
         for &label in self.order.iter().rev() {
-            if known[label as usize] == Evidence::On {
+            if evidence[label as usize] == Evidence::On {
                 for &edge in self.above.of(label as usize) {
                     let edge = &self.edges[edge as usize];
                     if edge.cost == f64::INFINITY {
-                        set(&mut known[edge.parent as usize], Evidence::On);
+                        set(&mut evidence[edge.parent as usize], Evidence::On);
                     }
                 }
             }
         }
         for &label in &self.order {
-            if known[label as usize] == Evidence::Off {
+            if evidence[label as usize] == Evidence::Off {
                 for &edge in self.below.of(label as usize) {
                     let edge = &self.edges[edge as usize];
                     if edge.cost == f64::INFINITY {
-                        set(&mut known[edge.child as usize], Evidence::Off);
+                        set(&mut evidence[edge.child as usize], Evidence::Off);
                     }
                 }
             }
@@ -115,10 +115,10 @@ impl HierarchyEdges {
 #[derive(Debug)]
 pub(super) struct ForestMessages<T, const L: usize> {
     pub(super) scores: Vec<Lanes<T, L>>,
-    /// 1 for labels that are certain to be on, and to be off.
+    /// 1 for labels that are certain to be on, and for those certain to be off.
     on: Vec<Lanes<T, L>>,
     off: Vec<Lanes<T, L>>,
-    /// Over each edge to the parent and to the child.
+    /// The messages over each edge to the parent and to the child.
     up: Vec<Lanes<T, L>>,
     down: Vec<Lanes<T, L>>,
     /// The probability of each label.
@@ -139,15 +139,16 @@ impl<T: Elementary, const L: usize> ForestMessages<T, L> {
         }
     }
 
-    pub(super) fn clamp(&mut self, lane: usize, known: &[Evidence]) {
-        for (label, &known) in known.iter().enumerate() {
-            let is = |what: Evidence| if known == what { T::ONE } else { T::ZERO };
+    pub(super) fn clamp(&mut self, lane: usize, evidence: &[Evidence]) {
+        for (label, &evidence) in evidence.iter().enumerate() {
+            let is = |what: Evidence| if evidence == what { T::ONE } else { T::ZERO };
             self.on[label].0[lane] = is(Evidence::On);
             self.off[label].0[lane] = is(Evidence::Off);
         }
     }
 
-    /// Up and down again; answers the largest change of a probability, in rows that still move.
+    /// Runs up and down once. Returns the largest change of a probability, in rows that are still
+    /// active.
     pub(super) fn iterate(
         &mut self,
         graph: &HierarchyEdges,
@@ -161,7 +162,7 @@ impl<T: Elementary, const L: usize> ForestMessages<T, L> {
         }
     }
 
-    /// The log-odds of a label: its score and what it hears.
+    /// The log-odds of a label: its score and the messages to it.
     #[inline(always)]
     fn belief(&self, graph: &HierarchyEdges, label: usize) -> Lanes<T, L> {
         let mut sum = self.scores[label];
@@ -215,7 +216,7 @@ impl<T: Elementary, const L: usize> ForestMessages<T, L> {
         }
         let beliefs = [edge.parent, edge.child].map(|label| self.belief(graph, label as usize));
         let states = self.states(edge, at, beliefs).map(|state| state.0[lane].to_f64());
-        let most = states.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let most = log_max(states);
         let weights = states.map(|state| (state - most).exp());
         T::from_f64(weights[2] / weights.iter().sum::<f64>())
     }
@@ -245,9 +246,9 @@ fn iterate<T: Elementary, const L: usize, const CLAMPED: bool>(
             let by = send::<T, L, CLAMPED, false>(messages, graph, edge, beliefs[label], active);
             beliefs[child as usize] += by.map(|by| weight * by);
             if part < 1.0 {
-                // What the child hears bears on what it says, by the part 1 − ρ. Were all children
-                // told before one of them answers, their answers would add up and the parent would
-                // swing.
+                // What the child receives affects what it sends, by the fraction 1 − ρ. If all
+                // children received before one of them answered, their answers would add up and the
+                // parent would oscillate.
                 let belief = beliefs[child as usize];
                 let by = send::<T, L, CLAMPED, true>(messages, graph, edge, belief, active);
                 beliefs[label] += by.map(|by| weight * by);
@@ -257,7 +258,7 @@ fn iterate<T: Elementary, const L: usize, const CLAMPED: bool>(
     share_out::<T, L, CLAMPED>(messages, &beliefs, active)
 }
 
-/// Probabilities from beliefs; answers the largest change, in rows that still move.
+/// Computes probabilities from beliefs. Returns the largest change, in rows that are still active.
 #[inline(always)]
 fn share_out<T: Elementary, const L: usize, const CLAMPED: bool>(
     messages: &mut ForestMessages<T, L>,
@@ -285,8 +286,8 @@ fn share_out<T: Elementary, const L: usize, const CLAMPED: bool>(
     change
 }
 
-/// The message of one end of an edge with this belief to the other, from the child up or from the parent
-/// down; answers by how much it changed.
+/// Sends the message of one end of an edge to the other, given its belief: from the child up, or
+/// from the parent down. Returns by how much the message changed.
 #[inline(always)]
 fn send<T: Elementary, const L: usize, const CLAMPED: bool, const UP: bool>(
     messages: &mut ForestMessages<T, L>,
@@ -324,7 +325,7 @@ fn send<T: Elementary, const L: usize, const CLAMPED: bool, const UP: bool>(
     change
 }
 
-/// A hard edge sends nothing to a label that hears: what it would say is evidence already.
+/// A hard edge sends nothing to a free label, because what it would send is already evidence.
 fn finite(cost: f64) -> f64 {
     if cost == f64::INFINITY { 0.0 } else { cost }
 }
@@ -395,7 +396,8 @@ fn add_log_partition<T: Elementary, const L: usize>(
             for state in &states {
                 sum += (state.0[lane] - most).exp_downwards();
             }
-            // Between 1 and 4: the logarithm of a quarter of it is that of 1 + x, x in [−3/4, 0].
+            // Between 1 and 4. The logarithm of a quarter of it is that of 1 + x, with x in [−3/4,
+            // 0].
             total[lane] += edge.part * (most.to_f64() + sum.to_f64().ln());
         }
     }

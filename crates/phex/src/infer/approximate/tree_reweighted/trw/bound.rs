@@ -1,10 +1,11 @@
-//! The upper bound, valid for whatever messages there are.
+//! Computes the upper bound, which is valid for any messages.
 //!
-//! Hölder: `log Z(θ) ≤ Σ_T ρ_T log Z(θ_T)` for any parameters with `Σ_T ρ_T θ_T = θ`. Messages `m` say how
-//! to share θ out: in tree T a node has `θ + Σ_e ρ_e m_e − Σ_{e ∈ T} m_e` and an edge of T has `−c / ρ`.
-//! Averaged over the trees the messages cancel, so the parameters add up whatever the messages are. The
-//! log-partition of each tree is exact, by a pass from its leaves to its root: O(states + entries) a
-//! tree. On a forest there is one tree, and the bound is log Z.
+//! Hölder's inequality: `log Z(θ) ≤ Σ_T ρ_T log Z(θ_T)` for any parameters with `Σ_T ρ_T θ_T = θ`.
+//! The messages `m` determine how θ is divided: in tree T a node has
+//! `θ + Σ_e ρ_e m_e − Σ_{e ∈ T} m_e`, and an edge of T has `−c / ρ`. Averaged over the trees the
+//! messages cancel, so the parameters add up whatever the messages are. The log-partition of each
+//! tree is exact, by a pass from its leaves to its root, which costs O(states + entries) per tree.
+//! On a forest there is one tree, and the bound is log Z.
 
 use multiversion::multiversion;
 
@@ -13,7 +14,7 @@ use super::math::{less, log_sum, log_sums, total};
 use super::messages::TreeMessages;
 use crate::numeric::Lanes;
 
-/// The bound of each row, without the constant; beliefs are fresh.
+/// The bound of each row, without the constant. The beliefs must be up to date.
 #[multiversion(targets = "simd")]
 pub(super) fn bound<const L: usize>(messages: &TreeMessages<L>, edges: &Edges) -> Lanes<f64, L> {
     let mut values = messages.beliefs.clone();
@@ -54,11 +55,11 @@ pub(super) fn bound<const L: usize>(messages: &TreeMessages<L>, edges: &Edges) -
 
 /// A pass to the roots of a tree.
 struct Pass<'a, const L: usize> {
-    /// Log-weights of the states, with those of the subtrees that are done.
+    /// The log-weights of the states, including those of the finished subtrees.
     values: &'a mut [Lanes<f64, L>],
     messages: &'a TreeMessages<L>,
     edges: &'a Edges,
-    /// What all states of a node got alike.
+    /// What was added equally to all states of a node.
     log: Lanes<f64, L>,
     scratch: [Vec<f64>; 2],
 }
@@ -79,7 +80,7 @@ impl<const L: usize> Pass<'_, L> {
         self.values[2 * parent + 1] += sums[1];
     }
 
-    /// Takes the messages of a link out of both ends.
+    /// Removes the messages of a link from both ends.
     #[inline(always)]
     fn take_out(&mut self, link: &LinkEdge, at: usize) {
         let first = self.edges.frame.first[link.group];
@@ -119,7 +120,7 @@ impl<const L: usize> Pass<'_, L> {
         self.values[2 * link.label + 1] += sums[1];
     }
 
-    /// From the node of side `child` to the other.
+    /// From the node on side `child` to the other node.
     #[inline(always)]
     fn table(&mut self, table: &TableEdge, child: usize) {
         let frame = &self.edges.frame;
@@ -143,7 +144,8 @@ impl<const L: usize> Pass<'_, L> {
     }
 }
 
-/// The difference of two logs; 0 where the second is minus infinity, for then all is lost anyway.
+/// The difference of two logs. It is 0 where the second is minus infinity, because then the weight
+/// is 0 anyway.
 #[inline(always)]
 fn relative<const L: usize>(log: Lanes<f64, L>, to: Lanes<f64, L>) -> Lanes<f64, L> {
     log.zip(to, |log, to| if to > f64::NEG_INFINITY { log - to } else { 0.0 })

@@ -4,10 +4,10 @@ use super::trees::Trees;
 use crate::infer::Unfit;
 use crate::infer::approximate::network::{Frame, Network};
 
-/// More edges than this take too many trees.
+/// Graphs with more edges would need too many trees.
 const MAX_EDGES: usize = 2_000_000;
 
-/// What a binary node needs to know of a pair that it is in.
+/// The data that a binary node needs about a pair that it is in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Port {
     /// The messages to this node and to the other one.
@@ -31,7 +31,7 @@ pub(super) struct LinkEdge {
     pub(super) group: usize,
     pub(super) label: usize,
     pub(super) appearance: f64,
-    /// Its first message to a state of the group: there is one for each entry.
+    /// Its first message to a state of the group. There is one per entry.
     pub(super) first: usize,
     /// States of the group with the costs of the label off and on.
     pub(super) entries: Vec<(usize, [f64; 2])>,
@@ -44,22 +44,22 @@ pub(super) struct TableEdge {
     pub(super) appearance: f64,
     /// The first message to a state of each node.
     pub(super) first: [usize; 2],
-    /// State of the node that is sent to, state of the other, cost; ascending.
+    /// The receiving node's state, the other node's state, and the cost; ascending.
     pub(super) cells: [Vec<(usize, usize, f64)>; 2],
 }
 
-/// A pairwise model as messages see it.
+/// A pairwise model in the form that messages need.
 #[derive(Debug)]
 pub(super) struct Edges {
     pub(super) frame: Frame,
     pub(super) pairs: Vec<PairEdge>,
     pub(super) links: Vec<LinkEdge>,
     pub(super) tables: Vec<TableEdge>,
-    /// The ports of each binary node, the links and the tables (with the node's side) at each node.
+    /// The ports of each binary node, and the links and tables (with the node's side) at each node.
     pub(super) ports: Vec<Vec<Port>>,
     pub(super) links_at: Vec<Vec<usize>>,
     pub(super) tables_at: Vec<Vec<(usize, usize)>>,
-    /// Messages to states of groups, by links and by tables.
+    /// The number of messages to states of groups, by links and by tables.
     pub(super) link_messages: usize,
     pub(super) table_messages: usize,
     pub(super) trees: Trees,
@@ -74,7 +74,10 @@ impl Edges {
             network.tables.iter().map(|table| [table.a, table.b].map(|g| frame.group(g)));
         let ends: Vec<[usize; 2]> = pair_nodes.chain(link_nodes).chain(table_nodes).collect();
         if ends.len() > MAX_EDGES {
-            let needs = format!("spanning trees of {} pairs (at most {MAX_EDGES})", ends.len());
+            let needs = format!(
+                "spanning trees of {} pairs, but at most {MAX_EDGES} are possible",
+                ends.len()
+            );
             return Err(Unfit::Budget { needs });
         }
         let trees = Trees::new(frame.nodes(), &ends, seed);

@@ -1,11 +1,12 @@
-//! Sums of exponentials in the log domain, for rows side by side. Minus infinity is a weight of 0.
+//! Sums of exponentials in the log domain, for rows side by side. Minus infinity represents a
+//! weight of 0.
 
 use crate::numeric::{Elementary, Lanes};
 
 const NOTHING: f64 = f64::NEG_INFINITY;
 
-/// `2 artanh(z)` for `|z| ≤ 1/3`, by its series, cut below rounding: `log((1 + x) / (1 + y))` for
-/// `z = (x − y) / (2 + x + y)`.
+/// `2 artanh(z)` for `|z| ≤ 1/3`, by its series, cut below rounding. It equals
+/// `log((1 + x) / (1 + y))` for `z = (x − y) / (2 + x + y)`.
 #[inline(always)]
 fn twice_artanh(z: f64) -> f64 {
     const TERMS: [f64; 16] = [
@@ -34,7 +35,7 @@ fn twice_artanh(z: f64) -> f64 {
     sum * z
 }
 
-/// The larger of two logs, and what the smaller is in parts of it.
+/// The larger of two logs, and the smaller weight as a fraction of the larger.
 #[inline(always)]
 fn split(a: f64, b: f64) -> (f64, f64) {
     let high = if a > b { a } else { b };
@@ -55,7 +56,7 @@ fn log_add(a: f64, b: f64) -> f64 {
     high + part.ln_1p_unit()
 }
 
-/// `log(eᵃ + eᵇ)` of two sums at once, in one loop as long as `both`, which is scratch memory.
+/// `log(eᵃ + eᵇ)` of two sums at once, in one loop over `both`, which is scratch memory.
 #[inline(always)]
 pub(super) fn log_sums<const L: usize>(
     a: [Lanes<f64, L>; 2],
@@ -73,13 +74,13 @@ pub(super) fn log_sums<const L: usize>(
     sums
 }
 
-/// The messages of some edges at once, each for some rows: one long loop, for only those become vector
-/// instructions.
+/// The messages of some edges at once, each for some rows. This is one long loop, because only
+/// those become vector instructions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Batch {
-    /// The log-odds of the sender, with the message's own part taken out.
+    /// The log-odds of the sender, without the message's own contribution.
     odds: Vec<f64>,
-    /// Its costs off and on, where the receiver is off and where it is on.
+    /// The sender's costs off and on, for the receiver off and for the receiver on.
     costs: [Vec<f64>; 4],
     sent: Vec<f64>,
 }
@@ -100,8 +101,8 @@ impl Batch {
         }
     }
 
-    /// `log(Σ_x e^{B(x) − c(x, on)} / Σ_x e^{B(x) − c(x, off)})` of each, or 0 where one of the sums is 0: a
-    /// message to a state that is excluded anyway.
+    /// `log(Σ_x e^{B(x) − c(x, on)} / Σ_x e^{B(x) − c(x, off)})` of each, or 0 where one of the
+    /// sums is 0: a message to a state that is excluded anyway.
     #[inline(always)]
     pub(super) fn send(&mut self) {
         let length = self.odds.len();
@@ -120,7 +121,7 @@ impl Batch {
         }
     }
 
-    /// A message of those sent.
+    /// One of the messages that were sent.
     #[inline(always)]
     pub(super) fn sent<const L: usize>(&self, at: usize) -> Lanes<f64, L> {
         let mut message = Lanes::NONE;
@@ -129,23 +130,23 @@ impl Batch {
     }
 }
 
-/// A message, or 0 where it says that a state is excluded, which is known.
+/// A message, or 0 where it would exclude a state, because the state is already excluded.
 #[inline(always)]
 pub(super) fn finite(message: f64) -> f64 {
     if message.abs() < f64::INFINITY { message } else { 0.0 }
 }
 
-/// Logs less a cost.
+/// The logs minus a cost.
 #[inline(always)]
 pub(super) fn less<const L: usize>(logs: Lanes<f64, L>, cost: f64) -> Lanes<f64, L> {
     logs.map(|log| log - cost)
 }
 
-/// Logs of weights of many states, with their sum.
+/// The logs of the weights of many states, and their sum.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Total<const L: usize> {
     most: Lanes<f64, L>,
-    /// In parts of the most.
+    /// The sum as a multiple of the largest weight.
     pub(super) sum: Lanes<f64, L>,
 }
 
@@ -174,15 +175,15 @@ impl<const L: usize> Total<L> {
         self.most + self.sum.map(f64::ln)
     }
 
-    /// The part of a log-weight in the sum.
+    /// The share of a log-weight in the sum.
     #[inline(always)]
     pub(super) fn share(&self, log: Lanes<f64, L>) -> Lanes<f64, L> {
         let part = (log - self.most).map(Elementary::exp_downwards);
         part.zip(self.sum, |part, sum| if sum > 0.0 { part / sum } else { 0.0 })
     }
 
-    /// The log of the sum without the listed states (ascending): by subtraction, or anew where that
-    /// would cancel.
+    /// The log of the sum without the listed states (ascending): by subtraction, or recomputed
+    /// where that would cancel.
     #[inline(always)]
     pub(super) fn log_without<E>(
         &self,

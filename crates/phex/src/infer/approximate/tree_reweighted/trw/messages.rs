@@ -1,10 +1,11 @@
 //! The messages of rows side by side, and their sweeps.
 //!
-//! A binary node keeps log-odds `B = θ + Σ ρ m` over its edges, a group the same for each state. To the
-//! other end of an edge goes `m'(y) = log Σ_x exp(B(x) − m(x) − c(x, y) / ρ)`, `m` being what came from
-//! there, relative to its value at `y` off, or at a state that the edge does not list. Nodes are visited
-//! in the order of a spanning tree, to and fro, each with the newest messages. Cost of a sweep: O(entries
-//! + states), two exponentials an entry.
+//! A binary node keeps log-odds `B = θ + Σ ρ m` over its edges, and a group the same for each
+//! state. The message to the other end of an edge is
+//! `m'(y) = log Σ_x exp(B(x) − m(x) − c(x, y) / ρ)`, where `m` is the message from there. It is
+//! relative to its value at `y` off, or at a state that the edge does not list. Nodes are visited
+//! in the order of a spanning tree, forwards and backwards, each with the newest messages. A sweep
+//! costs O(entries + states), with two exponentials per entry.
 
 use multiversion::multiversion;
 
@@ -15,10 +16,10 @@ use crate::numeric::{Elementary, Lanes};
 /// Messages and beliefs of `L` rows.
 #[derive(Debug, Clone)]
 pub(super) struct TreeMessages<const L: usize> {
-    /// The log-weight of each state by scores and evidence.
+    /// The log-weight of each state from scores and evidence.
     pub(super) weights: Vec<Lanes<f64, L>>,
-    /// To both ends of each pair, to the label of each link, to the listed states of its group, to the
-    /// states of both ends of each table.
+    /// The messages to both ends of each pair, to the label of each link, to the listed states of
+    /// its group, and to the states of both ends of each table.
     pub(super) pairs: Vec<Lanes<f64, L>>,
     pub(super) labels: Vec<Lanes<f64, L>>,
     pub(super) states: Vec<Lanes<f64, L>>,
@@ -30,13 +31,13 @@ pub(super) struct TreeMessages<const L: usize> {
     batch: Batch,
 }
 
-/// How a sweep goes.
+/// The parameters of a sweep.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stride<'a, const L: usize> {
     pub(super) backwards: bool,
-    /// The part of the old message that is kept, in each row.
+    /// The fraction of the old message that is kept, per row.
     pub(super) damping: &'a [f64; L],
-    /// The rows that still move.
+    /// The rows that are still active.
     pub(super) active: &'a [bool; L],
 }
 
@@ -56,7 +57,7 @@ impl<const L: usize> TreeMessages<L> {
         }
     }
 
-    /// The log-odds of a binary node, which become its belief.
+    /// Computes the log-odds of a binary node, which become its belief.
     #[inline(always)]
     fn odds(&mut self, edges: &Edges, node: usize) -> Lanes<f64, L> {
         let [off, on] = [2 * node, 2 * node + 1];
@@ -94,7 +95,7 @@ impl<const L: usize> TreeMessages<L> {
         }
     }
 
-    /// All beliefs and probabilities from the newest messages.
+    /// Recomputes all beliefs and probabilities from the newest messages.
     pub(super) fn refresh(&mut self, edges: &Edges) {
         let mut change = Lanes::NONE;
         for node in 0..edges.frame.nodes() {
@@ -106,7 +107,7 @@ impl<const L: usize> TreeMessages<L> {
         }
     }
 
-    /// The belief and the probability of a binary node; answers its log-odds.
+    /// Updates the belief and the probability of a binary node, and returns its log-odds.
     #[inline(always)]
     fn share_binary(
         &mut self,
@@ -121,7 +122,7 @@ impl<const L: usize> TreeMessages<L> {
         odds
     }
 
-    /// The beliefs and probabilities of a group; answers the beliefs and their total.
+    /// Updates the beliefs and probabilities of a group, and returns the beliefs and their total.
     #[inline(always)]
     fn share_group(
         &mut self,
@@ -147,7 +148,7 @@ impl<const L: usize> TreeMessages<L> {
     }
 }
 
-/// Visits every node once; answers the largest change of a probability since the last visit.
+/// Visits every node once, and returns the largest change of a probability since the last visit.
 #[multiversion(targets = "simd")]
 pub(super) fn sweep<const L: usize>(
     messages: &mut TreeMessages<L>,
@@ -167,7 +168,7 @@ pub(super) fn sweep<const L: usize>(
     change
 }
 
-/// Moves a message, in rows that still move.
+/// Updates a message, in rows that are still active.
 #[inline(always)]
 fn step<const L: usize>(message: &mut Lanes<f64, L>, to: Lanes<f64, L>, stride: Stride<'_, L>) {
     for lane in 0..L {
@@ -194,7 +195,7 @@ fn visit_binary<const L: usize>(
     for &link in &edges.links_at[node] {
         let cavity = odds - messages.labels[link];
         for &(_, [c0, c1]) in &edges.links[link].entries {
-            // Relative to a state that is not listed, which costs nothing.
+            // Relative to an unlisted state, which costs nothing.
             batch.push(cavity, [[0.0, c0], [0.0, c1]]);
         }
     }

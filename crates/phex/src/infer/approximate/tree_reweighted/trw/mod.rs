@@ -1,16 +1,18 @@
-//! Tree-reweighted belief propagation: an upper bound on log Z.
+//! `trw` is tree-reweighted belief propagation, which gives an upper bound on log Z.
 //!
-//! Every edge is in a part ρ of a set of spanning trees ([`trees`]). Messages as in belief propagation,
-//! but weighed with ρ, share the parameters out over the trees ([`messages`]); the bound is the mean
-//! log-partition of the trees ([`bound`]), which is at least log Z whatever the messages are, and the
-//! least such bound once they have converged. The bound is convex in the messages, so they have no wrong
-//! place to converge to.
+//! Every edge is in a fraction ρ of a set of spanning trees ([`trees`]). The messages are those of
+//! belief propagation, weighted with ρ, and divide the parameters among the trees ([`messages`]).
+//! The bound is the mean log-partition of the trees ([`bound`]). It is at least log Z whatever the
+//! messages are, so it holds at every iterate and not only at a fixed point, which the messages may
+//! never reach. Once they have converged it is the smallest such bound. It is convex in the
+//! messages, so they cannot converge to a wrong place.
 //!
-//! States that evidence and hard relations exclude are taken out first; what is left of them is finite.
-//! Cost: O(pairs) a sweep, an exclusion group of k labels being k² / 2 pairs, and O(labels) for each of
-//! the trees at the end: as many as the densest part of the graph has edges for each label, at least.
+//! States that evidence and hard relations exclude are removed first, so that everything left is
+//! finite. A sweep costs O(pairs), where an exclusion group of k labels is k² / 2 pairs. The bound
+//! at the end costs O(labels) per tree. There are at least as many trees as the densest part of the
+//! graph has edges per label.
 
-// Lanes of several arrays go together.
+// Loops over lanes index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
 mod bound;
@@ -26,19 +28,20 @@ use edges::Edges;
 use messages::{Stride, TreeMessages, sweep};
 
 use crate::infer::approximate::network::{Frame, Network, PairPlace, Support};
+use crate::infer::registers::run_in_registers;
 use crate::infer::{Answers, Block, Diagnosis, GroupForm, MessageOptions, Number, Options, Unfit};
 use crate::model::Model;
-use crate::numeric::registers;
+use crate::numeric::{log_max, sigmoid};
 
-/// Rows side by side.
+/// How many rows run side by side.
 const LANES: usize = 8;
 
-/// Sweeps after which the bound is first looked at, and again each time they have doubled: rows whose
-/// bound hardly changed since then are done, for it settles long before the beliefs where relations are
-/// strong; those whose bound grew swing, and are damped more.
+/// The bound is first checked after this many sweeps, and again each time they have doubled. Rows
+/// whose bound hardly changed since then are done, because with strong relations the bound settles
+/// long before the beliefs. Rows whose bound grew are oscillating, and are damped more.
 const CHECKPOINT: u32 = 10;
 
-/// A gain of the bound that is not worth going on for, in tolerances a node.
+/// A gain of the bound that is not worth continuing for, in tolerances per node.
 const GAIN: f64 = 100.0;
 
 /// A model compiled for tree-reweighted messages.
@@ -59,7 +62,7 @@ impl Trw {
         Ok(Trw { network, support, edges, options: options.messages })
     }
 
-    /// With as many sweeps as moderate relations take.
+    /// Operations per row, for the number of sweeps that moderate relations need.
     pub(crate) fn operations(&self) -> f64 {
         let sweeps = f64::from(self.options.iterations.min(50));
         let entries = self.network.entries() as f64;
@@ -76,15 +79,11 @@ impl Trw {
     }
 
     pub(crate) fn run<T: Number>(&self, block: &Block<'_, T>, answers: &mut Answers<'_, T>) {
-        for rows in registers(block.rows(), LANES) {
-            match rows.len() {
-                1 => self.run_rows::<T, 1>(block, rows, answers),
-                _ => self.run_rows::<T, LANES>(block, rows, answers),
-            }
-        }
+        let (one, many) = (Self::run_rows::<T, 1>, Self::run_rows::<T, LANES>);
+        run_in_registers(self, block, answers, LANES, one, many);
     }
 
-    /// Runs some rows; lanes beyond repeat the last.
+    /// Runs some rows. Lanes beyond them repeat the last row.
     fn run_rows<T: Number, const L: usize>(
         &self,
         block: &Block<'_, T>,
@@ -106,7 +105,8 @@ impl Trw {
         }
     }
 
-    /// Sweeps to and fro until no probability changes by more than the tolerance, or the bound stands.
+    /// Sweeps forwards and backwards until no probability changes by more than the tolerance, or
+    /// the bound no longer improves.
     fn pass<const L: usize>(
         &self,
         messages: &mut TreeMessages<L>,
@@ -128,7 +128,7 @@ impl Trw {
                 for lane in 0..L {
                     let gain = last[lane] - now[lane];
                     active[lane] &= gain.abs() > enough;
-                    // Messages that swing.
+                    // The messages oscillate.
                     let swings = gain < 0.0;
                     damping[lane] = if swings { 0.5 + 0.5 * damping[lane] } else { damping[lane] };
                 }
@@ -142,7 +142,7 @@ impl Trw {
                     continue;
                 }
                 let residual = change.0[lane];
-                // The first sweep only says what the scores alone do.
+                // The first sweep only reflects the scores alone.
                 let converged = iteration > 0 && residual <= self.options.tolerance;
                 let iterations = iteration + 1;
                 diagnosis[lane] =
@@ -154,7 +154,7 @@ impl Trw {
         (best, diagnosis)
     }
 
-    /// The bound of these messages, which is kept in the rows where it is the best.
+    /// Computes the bound of these messages, and keeps it in the rows where it is the best.
     fn look<const L: usize>(
         &self,
         messages: &mut TreeMessages<L>,
@@ -163,7 +163,7 @@ impl Trw {
         messages.refresh(&self.edges);
         let bound = bound::bound(messages, &self.edges);
         for lane in 0..L {
-            // Not a number: messages overflowed, which says nothing.
+            // NaN: messages overflowed, so the bound carries no information.
             best[lane] = if bound.0[lane] < best[lane] { bound.0[lane] } else { best[lane] };
         }
         bound.0
@@ -189,7 +189,8 @@ impl Trw {
         self.network.expectations(on, both, |_| 0.0, out);
     }
 
-    /// The probability that two states are on together: that of one, and of the other given it.
+    /// The probability that two states are on together: the probability of one times that of the
+    /// other given it.
     fn both<const L: usize>(
         &self,
         messages: &TreeMessages<L>,
@@ -200,7 +201,6 @@ impl Trw {
         let belief = |state: usize| messages.beliefs[state].0[lane];
         let share = |state: usize| messages.shares[state].0[lane];
         let odds = |node: usize| belief(2 * node + 1) - belief(2 * node);
-        let sigmoid = |odds: f64| 1.0 / (1.0 + (-odds).exp());
         match place {
             PairPlace::Pair(at) => {
                 let pair = &self.edges.pairs[at];
@@ -226,7 +226,7 @@ impl Trw {
                     .collect();
                 let row = table.cells[0].iter().filter(|cell| cell.0 == s);
                 row.for_each(|cell| logs[cell.1] -= cell.2);
-                let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let most = log_max(logs.iter().copied());
                 let sum: f64 = logs.iter().map(|log| (log - most).exp()).sum();
                 times(share(frame.first[a] + s), || (logs[t] - most).exp() / sum)
             }
@@ -235,7 +235,7 @@ impl Trw {
     }
 }
 
-/// The odds less the difference of two costs, of which at most one decides alone.
+/// The odds minus the difference of two costs, at most one of which is infinite.
 fn less(odds: f64, off: f64, on: f64) -> f64 {
     if on == f64::INFINITY {
         f64::NEG_INFINITY
@@ -246,7 +246,7 @@ fn less(odds: f64, off: f64, on: f64) -> f64 {
     }
 }
 
-/// A probability times another that only means something where the first is not 0.
+/// The product of a probability and another that is only defined where the first is not 0.
 fn times(first: f64, second: impl Fn() -> f64) -> f64 {
     if first > 0.0 { first * second() } else { 0.0 }
 }

@@ -1,14 +1,14 @@
-//! Spanning trees that together cover every edge.
+//! Finds spanning trees that together cover every edge.
 //!
-//! Tree after tree takes the edges that the trees before used least, ties broken at random, until every
-//! edge is in one. The part of the trees that an edge is in is its appearance `ρ`: bridges have 1. Cost:
-//! O(edges) a tree.
+//! Each tree takes the edges that the trees before it used least, with ties broken at random, until
+//! every edge is in some tree. The fraction of the trees that contain an edge is its appearance
+//! `ρ`. Bridges have 1. A tree costs O(edges).
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// At least so many trees, for even appearances.
+/// At least this many trees, for even appearances.
 const LEAST: usize = 12;
 
 /// A step of a pass from the leaves of a tree to its root.
@@ -19,14 +19,14 @@ pub(super) struct TreeStep {
     pub(super) turned: bool,
 }
 
-/// Spanning trees, or forests where the graph is not connected.
+/// Spanning trees, or forests if the graph is not connected.
 #[derive(Debug)]
 pub(super) struct Trees {
     /// The steps of each tree, children first.
     pub(super) steps: Vec<Vec<TreeStep>>,
-    /// A node of each component: its root in every tree.
+    /// One node of each component, which is its root in every tree.
     pub(super) roots: Vec<usize>,
-    /// In how many of the trees each edge is, as a part.
+    /// The fraction of the trees that contain each edge.
     pub(super) appearance: Vec<f64>,
     /// The nodes in the order of the first tree, root first.
     pub(super) order: Vec<usize>,
@@ -57,7 +57,7 @@ impl Trees {
         trees
     }
 
-    /// Adds a tree of these edges.
+    /// Adds the tree of these edges.
     fn plant(&mut self, nodes: usize, edges: &[[usize; 2]], chosen: &[usize]) {
         let mut around = vec![Vec::new(); nodes];
         for &edge in chosen {

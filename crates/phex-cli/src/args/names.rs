@@ -1,0 +1,24 @@
+//! Options whose values are a closed set of names, which help lists.
+
+use std::str::FromStr;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// One of some names.
+pub(super) fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
+}
+
+/// One of some names, each with a line of help.
+pub(super) fn described<T>(
+    names: &'static [(&'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    let values = names.iter().map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<T>())
+}

@@ -1,0 +1,62 @@
+//! The tables that a run trains and validates on.
+
+use phex::graph::RelationGraph;
+use phex_io::Dataset;
+use phex_train::{Examples, LabelSettings};
+
+use super::with_flag;
+use crate::args::TrainingSet;
+use crate::data::{almost_numbers, label_settings, targets, unseen};
+
+/// The data of a run.
+pub(crate) struct TrainingTables {
+    pub(crate) training: Dataset,
+    pub(crate) validation: Option<Dataset>,
+    pub(crate) labels: LabelSettings,
+    /// What a user should know about them.
+    pub(crate) notes: Vec<String>,
+}
+
+impl TrainingTables {
+    pub(crate) fn read(
+        arguments: &TrainingSet,
+        graph: &RelationGraph,
+    ) -> anyhow::Result<TrainingTables> {
+        let labels = label_settings(&arguments.labels)?;
+        let files = arguments.data.files()?;
+        let mut options = arguments.data.options(None)?;
+        options.features = Some(arguments.features.clone()).filter(|names| !names.is_empty());
+        let read_labels = |data, files| labels.target_options(data, files).map_err(with_flag);
+        options.targets = Some(read_labels(files, &arguments.labels.label_file)?);
+        let training = phex_io::read_dataset(files, &options, Some(graph))?;
+        let mut notes = almost_numbers(&training.schema);
+        let mut validation = None;
+        if !arguments.valid.is_empty() {
+            // Validation does not need the columns that are copied to the output.
+            options.drop.append(&mut options.keep);
+            (options.features, options.schema) = (None, Some(training.schema.clone()));
+            options.targets = Some(read_labels(&arguments.valid, &arguments.valid_labels)?);
+            let read = phex_io::read_dataset(&arguments.valid, &options, Some(graph))?;
+            notes.extend(unseen(&read));
+            validation = Some(read);
+        }
+        Ok(TrainingTables { training, validation, labels, notes })
+    }
+
+    /// The examples to train on, and those to validate on.
+    pub(crate) fn examples(
+        &self,
+        graph: &RelationGraph,
+    ) -> anyhow::Result<(Examples<'_>, Option<Examples<'_>>)> {
+        let validation = self.validation.as_ref().map(|data| examples(data, graph)).transpose()?;
+        Ok((examples(&self.training, graph)?, validation))
+    }
+}
+
+/// The examples of a data set with targets.
+pub(crate) fn examples<'d>(
+    data: &'d Dataset,
+    graph: &RelationGraph,
+) -> anyhow::Result<Examples<'d>> {
+    Ok(Examples::new(&data.features, targets(data)?, graph)?)
+}

@@ -1,0 +1,52 @@
+//! Files of label-relation graphs, one module per format.
+//!
+//! [`read`] finds the [`Format`] of a file and calls its module, which declares labels and
+//! relations in a [`sink::GraphSink`]. [`write`] turns a finished graph into text. To add a format,
+//! add a module here, a variant to [`Format`] and one arm to each of [`read`] and [`write`].
+
+mod arff;
+mod document_items;
+mod dot;
+mod edges;
+mod edges_write;
+mod format;
+mod hxg;
+mod json;
+mod label_table;
+mod matrix;
+mod obo;
+mod outline;
+mod read;
+mod sink;
+mod toml;
+mod toml_write;
+mod turtle;
+mod turtle_terms;
+mod wordnet;
+mod write;
+
+pub use arff::graph_of_arff;
+pub use format::Format;
+pub use matrix::{ClassMatrix, cell_strengths};
+pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
+pub use write::{graph_to_string, write_graph};
+
+use phex::graph::{RelationGraph, Semantics};
+
+use crate::Error;
+
+/// Refuses graphs that hold more than hard hierarchy edges and hard exclusions.
+fn hard_edges_only(graph: &RelationGraph, format: Format) -> Result<(), Error> {
+    let fault = if !graph.is_hard() {
+        "soft relations"
+    } else if !graph.one_of().is_empty() {
+        "one-of groups"
+    } else if graph.rule().is_some() {
+        "an exclusion rule"
+    } else if graph.semantics() == Semantics::Dense {
+        "dense semantics"
+    } else {
+        return Ok(());
+    };
+    Err(Error::NotExpressible { format, what: fault.to_owned() })
+}

@@ -1,0 +1,285 @@
+//! The recipe of training: every default, and the rules that derive settings from the examples.
+//!
+//! [`Recipe::STANDARD`] has the numbers. The command line, Python and the demo state only what a user
+//! chose ([`TrainingChoices`]) and let the recipe fill in the rest, so that the same choices train the
+//! same model everywhere.
+
+use phex::graph::{RelationGraph, Strength};
+use phex::learn::{Loss, Tie};
+
+use crate::choices::TrainingChoices;
+use crate::config::{
+    Config, HeadConfig, Metric, Norm, ObjectiveConfig, OptimiserConfig, RateSchedule, RowChoice,
+    Stage, Start, StrengthConfig, StrengthSetting, UpdateRule, ValidationConfig, WarmUp,
+};
+use crate::{Error, ExampleCounts, Examples};
+
+/// The defaults of training and the parameters of its rules.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Recipe {
+    /// Widths of hidden layers; empty for a linear head.
+    pub hidden: &'static [usize],
+    /// Fraction of hidden values dropped in training.
+    pub dropout: f64,
+    /// Fraction of features dropped in training.
+    pub input_dropout: f64,
+    /// Normalisation of hidden layers.
+    pub norm: Norm,
+    /// Initial weights of the last layer.
+    pub start: Start,
+    /// Whether biases start at the labels' frequencies.
+    pub prior: bool,
+    /// Standardised features are clipped to ± this value; 0 means no clipping.
+    pub feature_clip: f64,
+    /// The loss under relations.
+    pub loss: Loss,
+    /// How a step follows from a gradient.
+    pub rule: UpdateRule,
+    /// The momentum of [`UpdateRule::Sgd`].
+    pub momentum: f64,
+    /// Size of a step.
+    pub learning_rate: f64,
+    /// Weight decay per step, times the learning rate.
+    pub weight_decay: f64,
+    /// The learning rate over a stage.
+    pub schedule: RateSchedule,
+    /// Rows per step.
+    pub batch: usize,
+    /// Memory of the average of weights; 0 keeps the last weights.
+    pub average: f64,
+    /// Longest gradient; 0 means any.
+    pub clip: f64,
+    /// Epochs of the stage that trains on all rows.
+    pub epochs: usize,
+    /// A warm-up needs so many rows labelled with a leaf: with fewer, validation might hold out all of
+    /// them.
+    pub warm_up_rows: usize,
+    /// The longest automatic warm-up, in epochs.
+    pub warm_up_epochs: usize,
+    /// Validations of a warm-up: few rows make short epochs, and validating each would take longer
+    /// than training.
+    pub warm_up_validations: usize,
+    /// Weight of the prior that holds learned strengths to the given ones.
+    pub strength_prior: f64,
+    /// Size of a step of learned strengths.
+    pub strength_rate: f64,
+    /// Steps of the weights per step of learned strengths.
+    pub strength_every: usize,
+    /// Fraction of rows held out for validation when no validation data are given.
+    pub validation_fraction: f64,
+    /// The metric that chooses the epoch to keep.
+    pub metric: Metric,
+    /// Validations without improvement that end a stage; 0 means never.
+    pub patience: usize,
+    /// The metric that compares strengths in tuning: a loss under one strength says nothing about
+    /// a loss under another.
+    pub tuning_metric: Metric,
+    /// The strengths that tuning compares.
+    pub tuning_strengths: &'static [StrengthSetting],
+    /// Seeds per strength in tuning.
+    pub tuning_seeds: u64,
+    /// Seconds between checkpoints of a run folder.
+    pub checkpoint_seconds: f64,
+    /// The seed of everything random.
+    pub seed: u64,
+}
+
+impl Recipe {
+    /// The recipe that every door uses.
+    pub const STANDARD: Recipe = Recipe {
+        hidden: &[],
+        dropout: 0.0,
+        input_dropout: 0.0,
+        norm: Norm::None,
+        start: Start::Zero,
+        prior: false,
+        feature_clip: 0.0,
+        loss: Loss::Joint,
+        rule: UpdateRule::AdamW { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
+        momentum: 0.9,
+        learning_rate: 1e-3,
+        weight_decay: 1e-4,
+        schedule: RateSchedule::Cosine { warm_up: 0.0 },
+        batch: 64,
+        average: 0.0,
+        clip: 0.0,
+        epochs: 30,
+        warm_up_rows: 10,
+        warm_up_epochs: 1000,
+        warm_up_validations: 10,
+        strength_prior: 0.01,
+        strength_rate: 0.01,
+        strength_every: 10,
+        validation_fraction: 0.0,
+        metric: Metric::Loss,
+        patience: 0,
+        tuning_metric: Metric::AuPrc,
+        tuning_strengths: &[
+            StrengthSetting::All(Strength::Hard),
+            StrengthSetting::All(Strength::U(0.1)),
+            StrengthSetting::All(Strength::U(0.3)),
+            StrengthSetting::All(Strength::U(0.5)),
+            StrengthSetting::All(Strength::U(0.7)),
+            StrengthSetting::All(Strength::U(1.0)),
+            StrengthSetting::All(Strength::U(1.5)),
+        ],
+        tuning_seeds: 3,
+        checkpoint_seconds: 30.0,
+        seed: 0,
+    };
+
+    /// The complete settings of a run: what the user chose, and the rest by this recipe.
+    ///
+    /// ```
+    /// use phex::graph::GraphBuilder;
+    /// use phex_io::{Features, Target, Targets};
+    /// use phex_train::{Examples, Recipe, TrainingChoices};
+    ///
+    /// let mut builder = GraphBuilder::new();
+    /// builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+    /// let graph = builder.build()?;
+    /// // Of 40 rows only 10 are labelled with a leaf.
+    /// let mut targets = Targets::new(graph.len());
+    /// (0..40).for_each(|row| targets.push(&[Target { label: (row % 4) / 3, on: true }], false));
+    /// let features =
+    ///     Features { names: vec!["x".into()], rows: 40, columns: 1, values: vec![0.0; 40] };
+    /// let examples = Examples::new(&features, &targets, &graph)?;
+    ///
+    /// let choices = TrainingChoices { learning_rate: Some(0.01), ..TrainingChoices::default() };
+    /// let config = Recipe::STANDARD.config(&choices, &examples, &graph)?;
+    /// assert_eq!(config.optimiser.learning_rate, 0.01);
+    /// assert_eq!(config.optimiser.batch, Recipe::STANDARD.batch);
+    /// // Four epochs over 10 rows take as many steps as one over all 40.
+    /// assert_eq!((config.stages[0].name.as_str(), config.stages[0].epochs), ("warm-up", 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Recipe::settle`].
+    pub fn config(
+        &self,
+        choices: &TrainingChoices,
+        examples: &Examples<'_>,
+        graph: &RelationGraph,
+    ) -> Result<Config, Error> {
+        let mut config = self.settle(choices)?;
+        if self.warms_up(choices, &config)
+            && let Some(epochs) = self.warm_up_epochs(&examples.counts(graph))
+        {
+            let first = self.warm_up_stage(&config.stages[0], epochs);
+            config.stages.insert(0, first);
+        }
+        Ok(config)
+    }
+
+    /// The settings as far as they do not depend on the examples, checked: everything but an
+    /// automatic warm-up.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] when a choice is out of range or does not fit another one.
+    pub fn settle(&self, choices: &TrainingChoices) -> Result<Config, Error> {
+        let config = choices.settle(self)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Whether the length of a warm-up is left to the examples: unless the user chose it, or the
+    /// stages. From random weights, coarse rows favour leaves at random before fine rows are seen.
+    fn warms_up(&self, choices: &TrainingChoices, config: &Config) -> bool {
+        match choices.warm_up {
+            Some(warm_up) => warm_up == WarmUp::Auto,
+            None => {
+                !choices.sets_stages()
+                    && matches!(config.objective, ObjectiveConfig::Relations { .. })
+            }
+        }
+    }
+
+    /// How many epochs over the rows labelled with a leaf take as many steps as one over all rows.
+    /// `None` when all rows have one, or too few.
+    pub fn warm_up_epochs(&self, counts: &ExampleCounts) -> Option<usize> {
+        let worthwhile = (self.warm_up_rows..counts.rows).contains(&counts.with_leaf);
+        let epochs = || (counts.rows as f64 / counts.with_leaf as f64).round() as usize;
+        worthwhile.then(|| epochs().clamp(1, self.warm_up_epochs))
+    }
+
+    /// A warm-up before a stage: the same on the rows labelled with a leaf.
+    pub(crate) fn warm_up_stage(&self, next: &Stage, epochs: usize) -> Stage {
+        Stage {
+            name: String::from(Stage::WARM_UP),
+            rows: RowChoice::MostSpecific,
+            epochs,
+            validate_every: epochs.div_ceil(self.warm_up_validations).max(1),
+            ..next.clone()
+        }
+    }
+
+    /// The head.
+    pub fn head(&self) -> HeadConfig {
+        HeadConfig {
+            hidden: self.hidden.to_vec(),
+            dropout: self.dropout,
+            input_dropout: self.input_dropout,
+            norm: self.norm,
+            start: self.start,
+            prior: self.prior,
+            feature_clip: self.feature_clip,
+        }
+    }
+
+    /// The optimiser.
+    pub fn optimiser(&self) -> OptimiserConfig {
+        OptimiserConfig {
+            rule: self.rule,
+            learning_rate: self.learning_rate,
+            weight_decay: self.weight_decay,
+            schedule: self.schedule,
+            batch: self.batch,
+            average: self.average,
+            clip: self.clip,
+        }
+    }
+
+    /// The stage that trains on all rows.
+    pub fn stage(&self) -> Stage {
+        Stage {
+            name: String::from(Stage::TRAIN),
+            strength: StrengthSetting::Given,
+            rows: RowChoice::All,
+            epochs: self.epochs,
+            validate_every: 1,
+            learning_rate: None,
+        }
+    }
+
+    /// Validation.
+    pub fn validation(&self) -> ValidationConfig {
+        ValidationConfig {
+            fraction: self.validation_fraction,
+            metric: self.metric,
+            patience: self.patience,
+        }
+    }
+
+    /// Learned strengths with this tie.
+    pub fn learned_strengths(&self, tie: Tie) -> StrengthConfig {
+        StrengthConfig::Learned {
+            tie,
+            prior: self.strength_prior,
+            learning_rate: self.strength_rate,
+            every: self.strength_every,
+        }
+    }
+}
+
+impl Stage {
+    /// The name of the stage that trains on all rows, where there is one such stage.
+    pub const TRAIN: &'static str = "train";
+    /// The name of a warm-up.
+    pub const WARM_UP: &'static str = "warm-up";
+
+    /// A warm-up of so many epochs before this stage, by the standard recipe.
+    pub fn warm_up(&self, epochs: usize) -> Stage {
+        Recipe::STANDARD.warm_up_stage(self, epochs)
+    }
+}
