@@ -90,9 +90,8 @@ fn main() -> Result<(), Failure> {
     ] {
         let model = model(&edges, tree, leaves)?;
         let n = model.len();
-        let compile = |method| {
-            Engine::compile(model.clone(), &Options { method, ..Options::default() })
-        };
+        let compile =
+            |method| Engine::compile(model.clone(), &Options { method, ..Options::default() });
         let data = scores(4 * n);
         let exact = compile(Method::Junction)?.run(&Block::new(n, &data), Want::default())?;
         for method in [Method::Paths, Method::States, Method::Family] {

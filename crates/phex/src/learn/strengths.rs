@@ -5,7 +5,6 @@
 //! of a prior `λ/2 Σ (φ − given)²`. [`Strengths::step`] projects onto `φ ≥ 0`. Each operation costs
 //! O(relations).
 
-
 use serde::{Deserialize, Serialize};
 
 use crate::Error;

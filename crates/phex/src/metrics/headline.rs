@@ -14,56 +14,56 @@ pub struct Headline {
 }
 
 impl Evaluation {
-/// The results that matter most.
-pub fn headlines(&self) -> Vec<Headline> {
-    let line = |name: &str, value: Option<f64>, meaning: &'static str| Headline {
-        name: String::from(name),
-        value: value.unwrap_or(f64::NAN),
-        meaning,
-    };
-    let mut lines = Vec::new();
-    for top in self.classes.iter().flat_map(|classes| &classes.top) {
-        let name = match top.k {
-            1 => String::from("accuracy"),
-            k => format!("top-{k} accuracy"),
+    /// The results that matter most.
+    pub fn headlines(&self) -> Vec<Headline> {
+        let line = |name: &str, value: Option<f64>, meaning: &'static str| Headline {
+            name: String::from(name),
+            value: value.unwrap_or(f64::NAN),
+            meaning,
         };
-        lines.push(line(&name, top.accuracy, "rows whose class is among the most probable"));
+        let mut lines = Vec::new();
+        for top in self.classes.iter().flat_map(|classes| &classes.top) {
+            let name = match top.k {
+                1 => String::from("accuracy"),
+                k => format!("top-{k} accuracy"),
+            };
+            lines.push(line(&name, top.accuracy, "rows whose class is among the most probable"));
+        }
+        let precision = &self.average_precision;
+        let broken = &self.probability_violations;
+        lines.extend([
+            line(
+                "AU(PRC)",
+                precision.micro,
+                "average precision over all pairs of a row and a label",
+            ),
+            line("mean average precision", precision.macro_mean, "mean over labels"),
+            line("ROC area", self.roc_area.macro_mean, "mean over labels"),
+            line("F1", self.f1.micro, "of the label sets, over all pairs"),
+            line("hierarchical F", self.hierarchical.f, "of the label sets with all labels above"),
+            line("subset accuracy", self.subset_accuracy, "rows whose label set has no error"),
+            line("log-loss", self.log_loss, "mean over pairs; lower is better"),
+            line("Brier score", self.brier, "mean over pairs; lower is better"),
+            line(
+                "calibration error",
+                self.calibration_error,
+                "mean distance of probability and frequency; lower is better",
+            ),
+            line(
+                "rows that break relations",
+                Some(broken.violating_rows as f64 / broken.rows as f64),
+                "probabilities that no legal distribution has",
+            ),
+        ]);
+        lines
     }
-    let precision = &self.average_precision;
-    let broken = &self.probability_violations;
-    lines.extend([
-        line("AU(PRC)", precision.micro, "average precision over all pairs of a row and a label"),
-        line("mean average precision", precision.macro_mean, "mean over labels"),
-        line("ROC area", self.roc_area.macro_mean, "mean over labels"),
-        line("F1", self.f1.micro, "of the label sets, over all pairs"),
-        line(
-            "hierarchical F",
-            self.hierarchical.f,
-            "of the label sets with all labels above",
-        ),
-        line("subset accuracy", self.subset_accuracy, "rows whose label set has no error"),
-        line("log-loss", self.log_loss, "mean over pairs; lower is better"),
-        line("Brier score", self.brier, "mean over pairs; lower is better"),
-        line(
-            "calibration error",
-            self.calibration_error,
-            "mean distance of probability and frequency; lower is better",
-        ),
-        line(
-            "rows that break relations",
-            Some(broken.violating_rows as f64 / broken.rows as f64),
-            "probabilities that no legal distribution has",
-        ),
-    ]);
-    lines
-}
 
-/// Why precision is meaningless, if no label of the rows is off.
-pub fn lacks_negatives(&self) -> Option<&'static str> {
-    let counts = &self.counts;
-    (counts.known > 0 && counts.known == counts.positives).then_some(
-        "no label of these rows is off, so precision, areas and calibration mean nothing; take \
+    /// Why precision is meaningless, if no label of the rows is off.
+    pub fn lacks_negatives(&self) -> Option<&'static str> {
+        let counts = &self.counts;
+        (counts.known > 0 && counts.known == counts.positives).then_some(
+            "no label of these rows is off, so precision, areas and calibration mean nothing; take \
          unlisted labels as off if they are",
-    )
-}
+        )
+    }
 }

@@ -120,7 +120,9 @@ fn dense_parents(model: &Model, dense: &DenseForest) -> Result<Vec<Option<usize>
         None => Ok(parent),
         Some(family) => {
             let whose = model.names().get(family).map_or("the roots", String::as_str);
-            Err(Unfit::Shape(format!("dense semantics, and the family of {whose} is not exclusive")))
+            Err(Unfit::Shape(format!(
+                "dense semantics, and the family of {whose} is not exclusive"
+            )))
         }
     }
 }
@@ -282,8 +284,7 @@ impl Outline {
         let (enter, leave) = self.intervals();
         for group in groups {
             let tree = self.nodes[group.labels[0]].tree;
-            if let Some(&other) =
-                group.labels.iter().find(|&&label| self.nodes[label].tree != tree)
+            if let Some(&other) = group.labels.iter().find(|&&label| self.nodes[label].tree != tree)
             {
                 let (a, b) = (&model.names()[group.labels[0]], &model.names()[other]);
                 let what = if group.one_of { "one-of" } else { "exclusion" };

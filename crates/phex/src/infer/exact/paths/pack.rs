@@ -3,7 +3,7 @@
 //! The passes are written once for both. Every operation works on each row by itself and in the same
 //! order, so a row has the same bits in either form.
 
-use crate::numeric::{Lanes, LogLane};
+use crate::numeric::{Elementary, Lanes, LogLane, Scalar};
 
 /// Numbers of one or more rows.
 pub(super) trait Pack: Copy + Send {
@@ -32,7 +32,21 @@ pub(super) trait Pack: Copy + Send {
 
     #[inline(always)]
     fn larger(self, other: Self) -> Self {
-        self.zip(other, |a, b| if a > b { a } else { b })
+        self.zip(other, Self::Scalar::max)
+    }
+
+    /// Absolute values.
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        self.zip(self.map(|x| -x), Self::Scalar::max)
+    }
+
+    /// `e` to a power of at most 0. Powers too small for the number type become the smallest one
+    /// that is not, because a maximum is faster than a choice.
+    #[inline(always)]
+    fn exp(self) -> Self {
+        let deepest = Self::splat(-Self::Scalar::DEEPEST);
+        self.larger(deepest).map(Self::Scalar::exp_negative)
     }
 }
 

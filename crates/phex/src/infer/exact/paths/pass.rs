@@ -17,7 +17,7 @@
 
 use super::pack::Pack;
 use super::program::{Bundle, NO_NODE, PathProgram, PathTree, Siblings};
-use crate::numeric::{Elementary, LogLane, Scalar};
+use crate::numeric::{LogLane, Scalar};
 
 /// The evidence of a label that is off. It outweighs any number of labels that are on.
 pub(super) const OFF: f64 = -1e30;
@@ -189,13 +189,15 @@ fn tree_up<P: Pack, const KNOWN: bool>(
     }
     // Whether a path may be empty, given the evidence: 1 or 0.
     let empty = if !tree.may_be_empty { zero } else { needed.map(if_zero) };
-    let mut most = empty.zip(nothing, |e, low| if e > P::Scalar::ZERO { P::Scalar::ZERO } else { low });
+    let mut most =
+        empty.zip(nothing, |e, low| if e > P::Scalar::ZERO { P::Scalar::ZERO } else { low });
     for family in &program.families[tree.families.clone()] {
         sums_down::<P, KNOWN>(family, values, known, needed, &mut most, largest);
     }
     // Without a state all weights are 0 whatever the shift is.
     let most = most.map(|m| if m > P::Scalar::NEG_INFINITY { m } else { P::Scalar::ZERO });
-    let mut total = most.map(|m| (-m).exp_downwards()).times(empty);
+    // The largest is below 0 only where no path may be empty.
+    let mut total = zero.minus(most.larger(zero)).exp().times(empty);
     for family in program.families[tree.families.clone()].iter().rev() {
         let sum = weights_up::<P, KNOWN>(family, values, known, needed, most);
         if family.parent == NO_NODE {
@@ -233,36 +235,35 @@ fn sums_down<P: Pack, const KNOWN: bool>(
     let above = if is_top { zero } else { values[family.parent as usize] };
     let [_, ends, on] = family.counts();
     let siblings = &mut values[family.all()];
-    let mut sum = |value: &mut P| {
-        *value = value.plus(above);
-        let size = value.map(|v| if v < P::Scalar::ZERO { -v } else { v });
-        *largest = largest.larger(size);
-        *value
-    };
+    // In registers while the family is summed.
+    let (mut most_here, mut largest_here) = (*most, *largest);
     if KNOWN {
         let known_above = if is_top { zero } else { known[family.parent as usize] };
-        for (at, (value, known)) in
-            siblings[..on].iter_mut().zip(&mut known[family.all()]).enumerate()
-        {
+        let siblings = siblings[..on].iter_mut().zip(&mut known[family.all()]).enumerate();
+        for (at, (value, known)) in siblings {
             *known = known.plus(known_above);
-            let value = sum(value);
+            *value = value.plus(above);
+            largest_here = largest_here.larger(value.magnitude());
             if at < ends {
-                let allowed = known.zip(needed, if_equal);
                 let low = P::Scalar::NEG_INFINITY;
-                let allowed = allowed.zip(value, |a, v| if a > P::Scalar::ZERO { v } else { low });
-                *most = most.larger(allowed);
+                let allowed = known.zip(needed, if_equal);
+                let allowed = allowed.zip(*value, |a, v| if a > P::Scalar::ZERO { v } else { low });
+                most_here = most_here.larger(allowed);
             }
         }
     } else {
         let (ends, passed) = siblings[..on].split_at_mut(ends);
         for value in ends {
-            let value = sum(value);
-            *most = most.larger(value);
+            *value = value.plus(above);
+            largest_here = largest_here.larger(value.magnitude());
+            most_here = most_here.larger(*value);
         }
         for value in passed {
-            sum(value);
+            *value = value.plus(above);
+            largest_here = largest_here.larger(value.magnitude());
         }
     }
+    (*most, *largest) = (most_here, largest_here);
 }
 
 #[inline(always)]
@@ -275,11 +276,11 @@ fn if_equal<T: Scalar>(a: T, b: T) -> T {
 fn weight<P: Pack, const KNOWN: bool>(sum: P, known: Option<&P>, needed: P, most: P) -> P {
     let below = sum.minus(most);
     match known.filter(|_| KNOWN) {
-        None => below.map(P::Scalar::exp_downwards),
+        None => below.exp(),
         Some(&known) => {
             // Paths that are not allowed may weigh more than the largest that is.
-            let below = below.map(|x| if x < P::Scalar::ZERO { x } else { P::Scalar::ZERO });
-            below.map(P::Scalar::exp_downwards).times(known.zip(needed, if_equal))
+            let below = below.map(|x| -(-x).max(P::Scalar::ZERO));
+            below.exp().times(known.zip(needed, if_equal))
         }
     }
 }

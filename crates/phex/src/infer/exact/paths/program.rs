@@ -104,11 +104,7 @@ pub(crate) struct PathProgram {
 impl PathProgram {
     /// Lays out trees whose nodes cover all labels. Where a label has several nodes, there is one
     /// tree.
-    pub(crate) fn new(
-        labels: usize,
-        nodes: &[OutlineNode],
-        trees: &[OutlineTree],
-    ) -> PathProgram {
+    pub(crate) fn new(labels: usize, nodes: &[OutlineNode], trees: &[OutlineTree]) -> PathProgram {
         let count = nodes.len();
         let inside = |(at, node): (usize, &OutlineNode)| Some((node.parent? as usize, at));
         let children = Lists::by_key(count, nodes.iter().enumerate().filter_map(inside));

@@ -7,13 +7,13 @@
 use multiversion::multiversion;
 
 use super::pack::OneRow;
-use super::pass::{OFF, PathBuffers, Passed, infer};
+use super::pass::{OFF, Passed, PathBuffers, infer};
 use super::program::PathProgram;
 use super::tiles;
 use crate::infer::pool::Pool;
+use crate::infer::registers::registers;
 use crate::infer::{Answers, Block, Diagnosis, Evidence};
 use crate::model::Model;
-use crate::infer::registers::registers;
 use crate::numeric::{Lanes, LogLane, Scalar};
 
 /// A number type of the passes, with the memory of its lanes.

@@ -305,8 +305,7 @@ impl PathRunner {
     fn end_weights(&self, block: &Block<'_, f64>, row: usize) -> Option<Vec<EndWeights>> {
         let program = &self.program;
         let (scores, allowed) = (block.row(row), Allowed::new(program, block, row));
-        let mut sums: Vec<f64> =
-            (0..program.len()).map(|node| self.score(scores, node)).collect();
+        let mut sums: Vec<f64> = (0..program.len()).map(|node| self.score(scores, node)).collect();
         let mut weights = vec![EndWeights::default(); program.trees.len()];
         for bundle in program.bundles.iter().rev() {
             for tree in bundle.trees.clone() {
