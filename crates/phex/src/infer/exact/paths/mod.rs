@@ -13,8 +13,7 @@
 //! log Z adds to the score of the label that it is below, and its marginals are multiplied by that
 //! label's (see [`pass`]).
 //!
-//! Cost per row: O(n), with one exponential per label and one logarithm per tree. `states` runs its
-//! list of states by the same passes.
+//! Cost per row: O(n), with one exponential per label and one logarithm per tree.
 
 mod forest;
 mod pack;
@@ -26,8 +25,7 @@ mod tiles;
 
 use std::sync::OnceLock;
 
-pub(crate) use program::{OutlineNode, OutlineTree, PathProgram};
-pub(crate) use runner::{PathNumber, PathRunner};
+use runner::{PathNumber, PathRunner};
 
 use super::family::Family;
 use crate::Error;

@@ -364,21 +364,6 @@ impl PathRunner {
         }
         Some((start, on))
     }
-
-    /// The probability that a path of the only tree ends at each node, and that none is on.
-    pub(crate) fn end_probabilities(&self, block: &Block<'_, f64>, row: usize) -> Vec<f64> {
-        let mut probabilities = vec![0.0; self.program.len() + 1];
-        let Some(weights) = self.end_weights(block, row) else { return probabilities };
-        let EndWeights { ends, cumulative } = &weights[0];
-        let total = cumulative.last().copied().unwrap_or(1.0);
-        let mut before = 0.0;
-        for (&end, &sum) in ends.iter().zip(cumulative) {
-            let place = if end == NO_NODE { self.program.len() } else { end as usize };
-            probabilities[place] = (sum - before) / total;
-            before = sum;
-        }
-        probabilities
-    }
 }
 
 /// The ends of a tree ([`NO_NODE`] for none) and the sums of their weights up to each.
