@@ -1,8 +1,8 @@
 //! Times `paths` beside `states` and `family` on the 1860 labels of ILSVRC2012.
 //!
-//! `paths_speed EDGES.tsv`: a table of parents and children with a header. Prints, for each graph,
-//! engine and batch, the microseconds per row on one thread (the best and the median of several runs)
-//! and the largest difference of a marginal from `junction` or `states` in doubles.
+//! `paths_speed EDGES.tsv [WORDS]`: a table of parents and children with a header; only cases that
+//! contain all the words run. Prints, for each graph, engine and batch, the microseconds per row
+//! (the best and the median of several runs; on one thread unless `RAYON_NUM_THREADS` is set) and the largest difference of a marginal from `junction` or `states` in doubles.
 
 use std::time::Instant;
 
@@ -78,7 +78,8 @@ fn measure<T: Number>(
 fn main() -> Result<(), Failure> {
     let path = std::env::args().nth(1).ok_or("paths_speed EDGES.tsv [WORDS]")?;
     let words: Vec<String> = std::env::args().skip(2).collect();
-    rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
+    let threads = std::env::var("RAYON_NUM_THREADS").map_or(Ok(1), |threads| threads.parse())?;
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     let edges = std::fs::read_to_string(path)?;
     println!("| graph | engine | number | batch | µs per row, best | median | error |");
     println!("|---|---|---|---:|---:|---:|---:|");

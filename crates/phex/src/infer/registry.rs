@@ -70,7 +70,7 @@ pub(crate) static ENGINES: [EngineEntry; 14] = [
         "star",
         AnswerKind::Exact,
         "one one-of group of classes, with attributes that are independent given the class",
-        |model, _| boxed(Star::compile(model)),
+        |model, options| boxed(Star::compile(model, &options.budget)),
     ),
     entry(
         Method::Count,

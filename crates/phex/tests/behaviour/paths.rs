@@ -17,7 +17,9 @@ fn forest(random: &mut Random, labels: usize, sets: usize, one_leaf: bool) -> Mo
     builder.label("l0");
     families[0].push("l0".to_owned());
     for label in 1..labels {
-        let (name, above) = (format!("l{label}"), random.below(label + 1));
+        let name = format!("l{label}");
+        // The second is below the first, so that there are leaves.
+        let above = if label == 1 { 1 } else { random.below(label + 1) };
         builder.label(&name);
         if above > 0 {
             builder.hierarchy(&format!("l{}", above - 1), &name, Some(Strength::Hard));
@@ -73,7 +75,7 @@ fn paths_agree_with_brute_force_on_forests_of_exclusive_sets() {
     let mut impossible = 0;
     for seed in 0..400u64 {
         let mut random = Random::new(seed);
-        let labels = 1 + random.below(11);
+        let labels = 2 + random.below(10);
         // One-of leaves need one tree.
         let (sets, one_leaf) = (1 + random.below(3), random.below(3) == 0);
         let model = forest(&mut random, labels, if one_leaf { 1 } else { sets }, one_leaf);

@@ -131,7 +131,9 @@ fn bundle_up<P: Pack, const KNOWN: bool>(
             let off = P::Scalar::from_f64(OFF);
             let implied = possible.zip(needed, |possible, needed| {
                 let on = if needed > P::Scalar::ZERO { P::Scalar::ONE } else { P::Scalar::ZERO };
-                if possible > P::Scalar::ZERO { on } else { off }
+                // Evidence below that cannot be met is a contradiction. `needed` may be NaN itself.
+                let never = if needed == P::Scalar::ZERO { off } else { P::Scalar::NAN };
+                if possible > P::Scalar::ZERO { on } else { never }
             });
             buffers.known[above] = buffers.known[above].zip(implied, agree);
         }
