@@ -104,7 +104,7 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Box<dyn Kernel
 }
 
 /// How many labels may be visited to list states whose number is not known.
-const LISTING_STEPS: u64 = 1_000_000_000;
+const LISTING_STEPS: u64 = 300_000_000;
 
 /// Lists of states that cost no more operations per row than this are not compared.
 const FEW_OPERATIONS: f64 = 1e5;
