@@ -93,7 +93,11 @@ pub(crate) struct Mean {
     pub(crate) by_costs: Option<Vec<f64>>,
 }
 
-pub(crate) fn mean(engine: &Engine, rows: &LossInputs, objective: Objective) -> Result<Mean, Error> {
+pub(crate) fn mean(
+    engine: &Engine,
+    rows: &LossInputs,
+    objective: Objective,
+) -> Result<Mean, Error> {
     match rows.logits.dtype() {
         DType::F64 => mean_in::<f64>(engine, rows, objective),
         _ => mean_in::<f32>(engine, rows, objective),

@@ -18,7 +18,7 @@ use crate::data::{self, label_settings};
 use crate::device::Device;
 use crate::infer::use_threads;
 use crate::train::{examples, with_flag};
-use crate::{Outcome, output, pages, predict};
+use crate::{Outcome, output, predict};
 
 pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     use_threads(command.threads);
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     if evaluation.counts.known == 0 {
         bail!("the data have no targets to compare with");
     }
-    notes.extend(lacks_negatives(&evaluation).map(|why| format!("{why} (--unlisted off)")));
+    notes.extend(evaluation.lacks_negatives().map(|why| format!("{why} (--unlisted off)")));
     notes.iter().for_each(|note| eprintln!("phex: {note}"));
     if let Some(path) = &command.report {
         let of = command.bundle.as_ref().or(command.probabilities.as_ref());

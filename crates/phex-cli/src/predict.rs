@@ -101,7 +101,7 @@ pub(crate) fn predictor<'m>(
     if arguments.method == Method::Anneal {
         bail!("`anneal` finds label sets, not probabilities; leave out --method anneal");
     }
-    device.predictor(model.predictor(&arguments.options())?)
+    device.predictor(model.predictor(&arguments.options()?)?)
 }
 
 /// The engine that finds best label sets, if a decision needs one.

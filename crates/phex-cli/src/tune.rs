@@ -11,12 +11,12 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use phex::graph::{RelationGraph, Strength};
 use phex::infer::Options;
-use phex::metrics::Spread;
+use phex::metrics::{Evaluation, Spread};
 use phex_io::write_text;
 use phex_report::{MethodTable, MetricColumn, Page, Section, SettingsTable, StrengthCurve};
 use phex_train::{
     Config, Metric, Recipe, RunFolder, RunInputs, RunRecord, SettingSummary, Stage,
-    StrengthSetting, TrainedModel, Trainer, TrainingChoices, Trial, Tuning, lacks_negatives,
+    StrengthSetting, TrainedModel, Trainer, TrainingChoices, Trial, Tuning,
 };
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use crate::args::TuneCommand;
 use crate::device::Device;
 use crate::infer::use_threads;
 use crate::train::{self, RunOutputs, TrainingTables, with_flag};
-use crate::{Outcome, output, pages};
+use crate::{Outcome, output};
 
 const RESULTS: &str = "tune.json";
 
@@ -53,7 +53,7 @@ impl TuningRuns<'_> {
     fn trainer(&self, setting: StrengthSetting, seed: u64) -> anyhow::Result<Trainer<'_>> {
         let (training, validation) = self.tables.examples(self.graph)?;
         let config = with_strength(&self.config, setting, seed);
-        let options = Options { seed, ..self.command.engine.options() };
+        let options = Options { seed, ..self.command.engine.options()? };
         let trainer = Trainer::new(config, self.graph, &options, training, validation)?;
         self.device.trainer(trainer)
     }
@@ -111,7 +111,7 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
             }
             trial_folder.forget_other_checkpoint(&fingerprint)?;
             let run = train::finish(trainer, &trial_folder, &command.run, &about)?;
-            let one_sided = run.evaluation.as_ref().and_then(lacks_negatives);
+            let one_sided = run.evaluation.as_ref().and_then(Evaluation::lacks_negatives);
             if let Some(why) = one_sided.filter(|_| metric == Metric::AuPrc) {
                 bail!(
                     "the metric {metric} cannot choose: {why} (--unlisted off), or use --metric \

@@ -33,7 +33,10 @@ pub(crate) fn run(command: &GibbsCommand) -> anyhow::Result<()> {
     use_one_thread()?;
     let folder = ResultFolder::create(command.out.as_deref(), "gibbs")?;
     let edges = imagenet_edges()?;
-    let mut table = MarkdownTable::new("", "u | one of leaves | groups as | ns per spin update, best (best median) | error, mean / largest | standard error | R̂ − 1 | effective sample");
+    let mut table = MarkdownTable::new(
+        "",
+        "u | one of leaves | groups as | ns per spin update, best (best median) | error, mean / largest | standard error | R̂ − 1 | effective sample",
+    );
     for (u, leaves) in [(0.1, false), (0.5, false), (1.5, false), (0.1, true), (0.5, true)] {
         let soft = Strength::U(u);
         let rule = ExclusionRule::NoCommonDescendant;

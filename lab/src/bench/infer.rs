@@ -96,7 +96,10 @@ impl InferBench {
     }
 
     fn table(&self) -> MarkdownTable {
-        let mut table = MarkdownTable::new("", "case | method | precision | labels | batch | µs per row | median | compile s | × LBP | error of marginals, mean / largest");
+        let mut table = MarkdownTable::new(
+            "",
+            "case | method | precision | labels | batch | µs per row | median | compile s | × LBP | error of marginals, mean / largest",
+        );
         for row in &self.rows {
             let error = row.error.map(|(mean, most)| format!("{mean:.3} / {most:.2}"));
             table.row([

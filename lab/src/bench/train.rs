@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use phex::Named as _;
 use phex::graph::{RelationGraph, Strength};
 use phex::infer::Options;
 use phex::learn::Loss;
@@ -84,7 +85,10 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<()> {
 }
 
 fn table(rows: &[TrainRow]) -> MarkdownTable {
-    let mut table = MarkdownTable::new("", "head | relations | loss | engine | rows | rows/s | matrix products | inference | optimiser | gathering | MiB of training");
+    let mut table = MarkdownTable::new(
+        "",
+        "head | relations | loss | engine | rows | rows/s | matrix products | inference | optimiser | gathering | MiB of training",
+    );
     for row in rows {
         table.row([
             String::from(row.head),

@@ -157,7 +157,10 @@ impl UaiProblem {
 }
 
 fn table(rows: &[UaiRow]) -> MarkdownTable {
-    let mut table = MarkdownTable::new("", "problem | labels | engine | mean error | max error | log10 Z error | converged | doubt | seconds | note");
+    let mut table = MarkdownTable::new(
+        "",
+        "problem | labels | engine | mean error | max error | log10 Z error | converged | doubt | seconds | note",
+    );
     for row in rows {
         let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
         let engine = match row.method {

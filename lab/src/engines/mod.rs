@@ -15,7 +15,7 @@ use clap::{Args, value_parser};
 use indicatif::{ProgressBar, ProgressStyle};
 use phex::infer::{Block, Budget, Evidence, Method, Options};
 use phex::model::Model;
-use phex_io::{EvidenceReader, IsingFormat, ReadOptions, TableLimits, TableReader, Values};
+use phex_io::{EvidenceReader, IsingFormat, Limits, ReadOptions, ScoreReader, ScoreValues};
 
 use crate::harness::normal_scores;
 use crate::harness::setups::EngineSetup;
@@ -139,14 +139,14 @@ fn scores(
 ) -> anyhow::Result<(Vec<f64>, String)> {
     let count = command.rows as usize;
     if let Some(path) = &command.scores {
-        let limits = TableLimits::default();
-        let mut table = TableReader::open(path, None, model.names(), &command.keep, &limits)?;
+        let limits = Limits::default();
+        let mut table = ScoreReader::open(path, None, model.names(), &command.keep, &limits)?;
         let Some(rows) = table.next_rows(count)? else {
             bail!("{}: there are no rows of scores", path.display());
         };
         let scores = match rows.values {
-            Values::F32(scores) => scores.into_iter().map(f64::from).collect(),
-            Values::F64(scores) => scores,
+            ScoreValues::F32(scores) => scores.into_iter().map(f64::from).collect(),
+            ScoreValues::F64(scores) => scores,
         };
         return Ok((scores, format!("from {}", path.display())));
     }
@@ -165,7 +165,7 @@ fn evidence(
     rows: usize,
 ) -> anyhow::Result<Option<Vec<Evidence>>> {
     let Some(path) = &command.evidence else { return Ok(None) };
-    let limits = TableLimits::default();
+    let limits = Limits::default();
     let mut table = EvidenceReader::open(path, None, model.names(), &command.keep, &limits)?;
     match table.next_rows(rows)? {
         Some(evidence) if evidence.count == rows => Ok(Some(evidence.values)),

@@ -70,7 +70,10 @@ impl EnginesReport {
                 writeln!(out, "There is nothing to compare with: no engine is exact or samples.\n")
             }
         };
-        let mut table = MarkdownTable::new("", "engine | answers | compile ms | µs per row | mean error | largest error | log Z error | converged | doubtful | bounds width");
+        let mut table = MarkdownTable::new(
+            "",
+            "engine | answers | compile ms | µs per row | mean error | largest error | log Z error | converged | doubtful | bounds width",
+        );
         let dash = || String::from("–");
         let small = |value: Option<f64>| value.map_or_else(dash, |value| format!("{value:.1e}"));
         for line in &self.engines {

@@ -109,7 +109,10 @@ pub(crate) fn run(
         .collect();
     let work = |job: &SpeedJob, _: &AtomicBool| measure(job, &job.graph.load(folder)?);
     let answers = queue.run(JobGroup { name: "measurements", alone: true }, &jobs, work)?;
-    let mut table = MarkdownTable::new("One thread, single precision: microseconds per row", "graph | labels | method | engine | compile ms | prediction | training | × HEX in training");
+    let mut table = MarkdownTable::new(
+        "One thread, single precision: microseconds per row",
+        "graph | labels | method | engine | compile ms | prediction | training | × HEX in training",
+    );
     let mut hex = f64::NAN;
     for (job, answer) in jobs.iter().zip(&answers) {
         let mut row = vec![String::from(job.graph.title())];

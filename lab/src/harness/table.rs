@@ -16,9 +16,9 @@ pub struct MarkdownTable {
 }
 
 impl MarkdownTable {
-    /// A table without rows.
-    pub fn new(title: &str, columns: &[&str]) -> MarkdownTable {
-        let columns = columns.iter().map(|&column| String::from(column)).collect();
+    /// A table without rows. The headings of its columns stand in one text, with `|` between them.
+    pub fn new(title: &str, columns: &str) -> MarkdownTable {
+        let columns = columns.split('|').map(|column| String::from(column.trim())).collect();
         MarkdownTable { title: String::from(title), columns, rows: Vec::new() }
     }
 

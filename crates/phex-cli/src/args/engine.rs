@@ -10,7 +10,8 @@ use phex::infer::{
     Budget, GroupForm, MessageOptions, MessageOrder, Method, Options, SamplingOptions,
 };
 
-use super::numbers::{betas, named};
+use super::names::named;
+use super::numbers::betas;
 
 fn method_names() -> impl Iterator<Item = PossibleValue> {
     Method::all().map(|method| {

@@ -3,9 +3,16 @@
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use phex::Named;
+
+/// One of the choices of the core.
+pub(super) fn named<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::CHOICES.iter().map(|(name, _)| *name))
+        .try_map(|name| T::from_name(&name))
+}
 
 /// One of some names.
-pub(super) fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T> + use<T>
+pub(super) fn listed<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T> + use<T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {

@@ -1,13 +1,4 @@
-//! Parsers of flags: numbers with their ranges, and the core's named choices.
-
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use phex::Named;
-
-/// One of the core's choices, by its name.
-pub(super) fn named<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(T::CHOICES.iter().map(|(name, _)| *name))
-        .try_map(|name| T::from_name(&name))
-}
+//! Numbers of options, with their ranges.
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
@@ -33,14 +24,6 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if (0.0..f64::INFINITY).contains(&number) => Ok(number),
         _ => Err(String::from("a number of 0 or more is needed")),
-    }
-}
-
-/// At 1, nothing would ever change.
-pub(super) fn damping(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if (0.0..1.0).contains(&number) => Ok(number),
-        _ => Err(String::from("a number of 0 or more and below 1 is needed")),
     }
 }
 

@@ -6,13 +6,14 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::Args;
+use phex::Named as _;
 use phex::learn::{Loss, Tie};
 use phex_train::{
     ClassWeights, Curriculum, Metric, Norm, ObjectiveConfig, RateSchedule, Recipe, Start,
     StrengthSetting, UpdateRule, WarmUp,
 };
 
-use super::names::{described, named};
+use super::names::{described, listed, named};
 use super::numbers::tolerance;
 use super::settings::{StageEpochs, StrengthGrid, Widths};
 use super::{DataArguments, DeviceArguments, EngineArguments, GraphFile, LabelArguments};
@@ -180,7 +181,7 @@ pub(crate) struct SettingArguments {
     #[arg(
         long,
         value_name = "NAME",
-        value_parser = named::<Loss>(&Loss::NAMES),
+        value_parser = named::<Loss>(),
         help = with_default(
             "Loss of the targets: of all at once, or of each by itself",
             RECIPE.loss.name()
@@ -207,7 +208,7 @@ pub(crate) struct SettingArguments {
     ))]
     pub(crate) epochs: Option<usize>,
     /// Learn strengths: one factor, one per kind of relation, or one per relation
-    #[arg(long, value_name = "TIE", value_parser = named::<Tie>(&Tie::NAMES))]
+    #[arg(long, value_name = "TIE", value_parser = named::<Tie>())]
     pub(crate) learn_strengths: Option<Tie>,
     #[arg(long, value_name = "WEIGHT", help = with_default(
         "Weight of the prior that holds learned strengths to the given ones", RECIPE.strength_prior
@@ -224,7 +225,7 @@ pub(crate) struct SettingArguments {
     #[arg(
         long,
         value_name = "NAME",
-        value_parser = named::<ClassWeights>(ClassWeights::NAMES),
+        value_parser = listed::<ClassWeights>(ClassWeights::NAMES),
         help = with_default(
             "Weights of rows: all the same, or by how rare their most specific label is", "none"
         )
@@ -233,7 +234,7 @@ pub(crate) struct SettingArguments {
     #[arg(
         long,
         value_name = "NAME",
-        value_parser = named::<Metric>(Metric::NAMES),
+        value_parser = listed::<Metric>(Metric::NAMES),
         help = with_default(
             "Metric that chooses the epoch to keep",
             format!("{}; in tuning {}", RECIPE.metric, RECIPE.tuning_metric)
@@ -259,7 +260,7 @@ pub(crate) struct SettingArguments {
         long,
         value_name = "NAME",
         help_heading = "Head",
-        value_parser = named::<Norm>(Norm::NAMES),
+        value_parser = listed::<Norm>(Norm::NAMES),
         help = with_default("Normalisation before each activation", RECIPE.norm)
     )]
     pub(crate) norm: Option<Norm>,
@@ -288,7 +289,7 @@ pub(crate) struct SettingArguments {
         long,
         value_name = "NAME",
         help_heading = "Optimiser",
-        value_parser = named::<UpdateRule>(UpdateRule::NAMES),
+        value_parser = listed::<UpdateRule>(UpdateRule::NAMES),
         help = with_default("How a step follows from a gradient", RECIPE.rule)
     )]
     pub(crate) optimiser: Option<UpdateRule>,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use phex::decide::Classes;
 use phex::infer::{Evidence, Options};
 use phex::metrics::{
-    Binning, Evaluation, EvaluationOptions, Reliability, Spread, Table, class_reliability,
+    Binning, Evaluation, EvaluationOptions, LabelTable, Reliability, Spread, class_reliability,
     class_report, evaluate,
 };
 use phex::model::Model;
@@ -108,7 +108,7 @@ fn run(
     };
     let hard = Model::new(&world.graph)?;
     let evaluation = evaluate(&judged, &world.graph, &hard, &probabilities, &evidence)?;
-    let table = Table::new(world.graph.len(), &probabilities, &evidence)?;
+    let table = LabelTable::new(world.graph.len(), &probabilities, &evidence)?;
     let kinds = class_report(&table, &world.kinds, &[1])?;
     let animals: Vec<_> = world.graph.leaves().collect();
     let reliability = class_reliability(&table, &animals, Binning::EqualWidth, judged.bins)?;

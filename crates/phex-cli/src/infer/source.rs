@@ -19,7 +19,7 @@ pub(crate) struct Source {
 }
 
 enum Scores {
-    Table(ScoreReader),
+    Table(Box<ScoreReader>),
     /// Rows of another origin, until they are taken.
     Rows(Option<ScoreRows>),
 }
@@ -70,7 +70,7 @@ impl Source {
         let (keep, limits) = (arguments.keep.clone(), Limits::default());
         let scores = match (&arguments.scores, rows) {
             (Some(path), _) => {
-                Scores::Table(ScoreReader::open(path, format, labels, &keep, &limits)?)
+                Scores::Table(Box::new(ScoreReader::open(path, format, labels, &keep, &limits)?))
             }
             (None, Some(rows)) => Scores::Rows(Some(rows)),
             (None, None) => {

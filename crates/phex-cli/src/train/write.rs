@@ -48,7 +48,7 @@ impl RunOutputs<'_> {
         if self.report {
             let path = self.report_file.map_or_else(|| folder.report_file(), Path::to_owned);
             let page = pages::training(&folder.title(), &describe(record), run, &record.notes)?;
-            page.write(&path)?;
+            phex_io::write_text(&path, &page.html())?;
         }
         folder.complete(record)?;
         if self.json {

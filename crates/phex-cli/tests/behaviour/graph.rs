@@ -34,7 +34,7 @@ fn file(name: &str, text: &str) -> (tempfile::TempDir, String) {
 }
 
 fn example(name: &str) -> String {
-    format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The folder of real data, or why there is none.

@@ -270,7 +270,7 @@ fn what_cannot_be_used_is_named() {
     let cases: [(&[&str], &str); 13] = [
         (
             &["train", "g.toml", "--data", "wolf.csv", "--label-column", "is"],
-            "wolf.csv:3: column `is`: `wolf` is no label",
+            "wolf.csv:3: column `is`: `wolf` is not a label",
         ),
         (
             &["train", "g.toml", "--data", "wolf.csv", "--label-column", "si"],

@@ -11,7 +11,7 @@
 //! and needs no counts at all. A leaf's marginal is its share of `S` times that of the set. Cost: O(leaves) per row. In a
 //! large hierarchy, most parents have only leaves.
 
-use phex::infer::compiled::{Forest, Node, Plan, Step, Unit};
+use phex::infer::compiled::{Forest, ForestNode, ForestProgram, JoinStep, SiblingUnit};
 
 use super::units::{UnitForm, form};
 
@@ -28,7 +28,7 @@ pub(super) struct LeafSet {
 /// A plan without those leaves.
 #[derive(Debug)]
 pub(super) struct FoldedPlan {
-    pub(super) plan: Plan,
+    pub(super) plan: ForestProgram,
     pub(super) sets: Vec<LeafSet>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct FoldedPlan {
 const SMALLEST: f64 = -80.0;
 
 struct Folding<'a> {
-    plan: &'a Plan,
+    plan: &'a ForestProgram,
     /// Whether a label's group gives it a weight off of 1.
     shifted: Vec<bool>,
 }
@@ -52,7 +52,7 @@ impl FoldedPlan {
 
 impl Folding<'_> {
     /// The label of a child that may be folded: a leaf that is off without and on with a label of the group.
-    fn leaf(&self, step: &Step) -> Option<usize> {
+    fn leaf(&self, step: &JoinStep) -> Option<usize> {
         let node = &self.plan.nodes[step.node];
         let label = node.label.filter(|&label| self.shifted[label])?;
         let places = [node.message, node.message + 3];
@@ -60,14 +60,14 @@ impl Folding<'_> {
         fits.then_some(label)
     }
 
-    fn leaves(&self, unit: &Unit) -> Vec<usize> {
+    fn leaves(&self, unit: &SiblingUnit) -> Vec<usize> {
         let is_dual = form(self.plan, unit) == UnitForm::Dual;
         let steps = self.plan.steps[unit.steps.clone()].iter().filter(|_| is_dual);
         steps.filter_map(|step| self.leaf(step)).collect()
     }
 
     /// The leaves of a parent that has no other children and can be folded.
-    fn whole(&self, node: &Node) -> Option<Vec<usize>> {
+    fn whole(&self, node: &ForestNode) -> Option<Vec<usize>> {
         let own = node.label.is_some() && node.units.len() == 1 && node.same_layers;
         let unit = self.plan.units[node.units.clone()].first().filter(|_| own)?;
         let fall = self.plan.log_weights[unit.falls + 1];
@@ -84,7 +84,7 @@ pub(super) fn fold(forest: &Forest<'_>) -> FoldedPlan {
     forest.shifted.iter().flatten().for_each(|&label| shifted[label] = true);
     let folding = Folding { plan: from, shifted };
     let mut plan =
-        Plan { units: Vec::new(), steps: Vec::new(), parents: Vec::new(), ..from.clone() };
+        ForestProgram { units: Vec::new(), steps: Vec::new(), parents: Vec::new(), ..from.clone() };
     let mut sets = Vec::new();
     for &at in &from.parents {
         let node = &from.nodes[at];
@@ -111,19 +111,23 @@ pub(super) fn fold(forest: &Forest<'_>) -> FoldedPlan {
                 let input_width = plan.steps.len() - start + 1;
                 let width = input_width + 1;
                 let step = step.clone();
-                plan.steps.push(if is_set { Step { input_width, width, ..step } } else { step });
+                plan.steps.push(if is_set {
+                    JoinStep { input_width, width, ..step }
+                } else {
+                    step
+                });
             }
             sets.extend(stands.map(|node| LeafSet { node, fall: None, labels: leaves }));
             let steps = start..plan.steps.len();
             let width = if is_set { steps.len() + 1 } else { unit.width };
-            plan.units.push(Unit { steps, width, ..unit.clone() });
+            plan.units.push(SiblingUnit { steps, width, ..unit.clone() });
         }
         plan.nodes[at].units = first..plan.units.len();
         plan.parents.push(at);
     }
     place(&mut plan);
     for set in sets.iter().filter(|set| set.fall.is_some()) {
-        let Node { label, message, .. } = plan.nodes[set.node];
+        let ForestNode { label, message, .. } = plan.nodes[set.node];
         // Until the leaves are weighed: off and on, without a label of the group.
         label.into_iter().for_each(|label| plan.slots[label] = [message, message + 2]);
     }
@@ -131,7 +135,7 @@ pub(super) fn fold(forest: &Forest<'_>) -> FoldedPlan {
 }
 
 /// Assigns the places of messages and weights again: siblings side by side, then the weights of parents.
-fn place(plan: &mut Plan) {
+fn place(plan: &mut ForestProgram) {
     let root = plan.nodes.len() - 1;
     plan.messages = 1;
     let mut old = vec![0; plan.nodes.len()];

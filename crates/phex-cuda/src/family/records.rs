@@ -1,6 +1,6 @@
 //! The records of a plan in the layout of the structures in `family/model.cu`.
 
-use phex::infer::compiled::{Kind, Node, Plan, Step, Unit};
+use phex::infer::compiled::{ForestNode, ForestProgram, JoinStep, SiblingUnit, StepKind};
 
 use super::units::{UnitForm, form};
 use crate::memory::Plain;
@@ -99,7 +99,7 @@ fn ends(range: &std::ops::Range<usize>) -> [i32; 2] {
     [int(range.start), int(range.end)]
 }
 
-pub(super) fn parent(plan: &Plan, at: usize) -> ParentRecord {
+pub(super) fn parent(plan: &ForestProgram, at: usize) -> ParentRecord {
     let node = &plan.nodes[at];
     let unit = &plan.units[node.units.start];
     ParentRecord {
@@ -121,7 +121,7 @@ pub(super) fn parent(plan: &Plan, at: usize) -> ParentRecord {
 }
 
 /// Where the messages of a unit's first child are.
-pub(super) fn first_message(plan: &Plan, unit: &Unit) -> usize {
+pub(super) fn first_message(plan: &ForestProgram, unit: &SiblingUnit) -> usize {
     plan.nodes[plan.steps[unit.steps.start].node].message
 }
 
@@ -138,7 +138,7 @@ pub(super) fn most_in_registers(groups: usize) -> [usize; 2] {
 
 /// Which parents are done in registers where a warp has `groups` labels at a time. In doubles none is: there are too few
 /// registers for their cells.
-pub(super) fn in_registers(plan: &Plan, real: Precision, groups: usize) -> Vec<bool> {
+pub(super) fn in_registers(plan: &ForestProgram, real: Precision, groups: usize) -> Vec<bool> {
     let is_simple = |&at: &usize| {
         let node = &plan.nodes[at];
         let size = plan.units[node.units.start].steps.len();
@@ -149,7 +149,7 @@ pub(super) fn in_registers(plan: &Plan, real: Precision, groups: usize) -> Vec<b
 }
 
 /// How many layers a label has if its children are one set that is done in registers; otherwise 0.
-pub(super) fn simple_layers(plan: &Plan, node: &Node) -> i32 {
+pub(super) fn simple_layers(plan: &ForestProgram, node: &ForestNode) -> i32 {
     let unit = &plan.units[node.units.start];
     let in_range = |from: usize| {
         let weights = &plan.log_weights[from..=from + unit.width];
@@ -171,7 +171,7 @@ pub(super) fn simple_layers(plan: &Plan, node: &Node) -> i32 {
 }
 
 /// Where the marginal of a label goes: in the place of its weight off, which for a leaf is its first message.
-pub(super) fn value_place(node: &Node) -> usize {
+pub(super) fn value_place(node: &ForestNode) -> usize {
     if node.units.is_empty() { node.message } else { node.weight }
 }
 
@@ -183,7 +183,7 @@ const LEAF: i32 = -1;
 const FOLDED: i32 = -2;
 
 /// The child of a step, as units of one stream read it: its messages and its weights.
-pub(super) fn child(plan: &Plan, is_folded: &[bool], step: &Step) -> [i32; 2] {
+pub(super) fn child(plan: &ForestProgram, is_folded: &[bool], step: &JoinStep) -> [i32; 2] {
     let node = &plan.nodes[step.node];
     let layers = if node.layers == 2 { OPEN } else { 0 };
     let weight = match node.units.is_empty() {
@@ -195,9 +195,9 @@ pub(super) fn child(plan: &Plan, is_folded: &[bool], step: &Step) -> [i32; 2] {
 }
 
 pub(super) fn steps<'a>(
-    plan: &'a Plan,
+    plan: &'a ForestProgram,
     is_folded: &'a [bool],
-    unit: &'a Unit,
+    unit: &'a SiblingUnit,
 ) -> impl Iterator<Item = StepRecord> + 'a {
     plan.steps[unit.steps.clone()].iter().map(move |step| {
         let node = &plan.nodes[step.node];
@@ -213,9 +213,9 @@ pub(super) fn steps<'a>(
             width: int(step.width),
             layers: int(step.layers),
             kind: match step.kind {
-                Kind::Plain => 0,
-                Kind::Dual => 1,
-                Kind::General => 2,
+                StepKind::Plain => 0,
+                StepKind::Dual => 1,
+                StepKind::General => 2,
             },
             moves: ends(&step.moves),
             fall: int(step.fall),

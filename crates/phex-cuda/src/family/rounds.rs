@@ -10,14 +10,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use phex::infer::compiled::{Plan, Unit};
+use phex::infer::compiled::{ForestProgram, SiblingUnit};
 
 use super::pool::LinePool;
 use super::units::{is_large, needs, needs_of_large};
 
 /// The labels with children of a plan: what they cost and how much memory they need.
 pub(super) struct ParentCosts<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a ForestProgram,
     /// Which of them are done in registers.
     pub(super) simple: &'a [bool],
     /// Labels that a warp has at a time.
@@ -25,12 +25,12 @@ pub(super) struct ParentCosts<'a> {
 }
 
 impl ParentCosts<'_> {
-    fn units(&self, place: usize) -> &[Unit] {
+    fn units(&self, place: usize) -> &[SiblingUnit] {
         &self.plan.units[self.plan.nodes[self.plan.parents[place]].units.clone()]
     }
 
     /// About how many cycles a unit takes on the way up (0) or down (1). The numbers were measured.
-    fn cost(&self, unit: &Unit, way: usize) -> usize {
+    fn cost(&self, unit: &SiblingUnit, way: usize) -> usize {
         let (size, layers) = (unit.steps.len(), unit.most_layers);
         let is_large = self.groups > 1 && is_large(self.plan, unit);
         let [fixed, step] = match is_large {
@@ -42,7 +42,7 @@ impl ParentCosts<'_> {
         fixed + step * size * times / 2
     }
 
-    fn needs_of(&self, unit: &Unit) -> usize {
+    fn needs_of(&self, unit: &SiblingUnit) -> usize {
         match self.groups > 1 && is_large(self.plan, unit) {
             true => needs_of_large(unit),
             false => needs(self.plan, unit),
@@ -199,7 +199,7 @@ pub(super) fn share_out(
     let rounds = rounds(parents, levels, lines.iter().copied().min().unwrap_or(0));
     let cost = |round: &WarpRound, lines: usize| {
         let of_place = |&place: &usize| -> usize {
-            let of_unit = |unit: &Unit| {
+            let of_unit = |unit: &SiblingUnit| {
                 let is_free = parents.simple[place] || groups > 1;
                 let needs = if is_free { 0 } else { parents.needs_of(unit) };
                 slowness(needs, lines, most) * parents.cost(unit, round.way)
@@ -268,7 +268,7 @@ pub(super) fn share_out(
 }
 
 /// The parents by height and by depth, as places among the parents.
-pub(super) fn levels(plan: &Plan) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+pub(super) fn levels(plan: &ForestProgram) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
     let mut height = vec![0usize; plan.nodes.len()];
     let mut depth = height.clone();
     let place: HashMap<usize, usize> =
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
     use crate::rows::Precision;
 
-    fn with_plan(check: impl Fn(&Plan)) {
+    fn with_plan(check: impl Fn(&ForestProgram)) {
         let engine = forest(false);
         let phex::infer::compiled::Compiled::Family(forest) = engine.compiled() else {
             panic!("a forest")

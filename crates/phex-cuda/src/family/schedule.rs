@@ -1,6 +1,6 @@
 //! The schedule of a block: how its warps divide shared memory, and which labels each warp does.
 
-use phex::infer::compiled::Plan;
+use phex::infer::compiled::ForestProgram;
 
 use super::records::in_registers;
 use super::rounds::{ParentCosts, WarpRounds, share_out};
@@ -25,7 +25,7 @@ pub(super) struct WarpSchedule {
 
 /// What a schedule is made for.
 pub(super) struct ScheduleInput<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a ForestProgram,
     pub(super) form: BlockForm,
     pub(super) real: Precision,
     /// Numbers of a row that stay in shared memory.

@@ -1,6 +1,6 @@
 //! The tables of a forest that depend on the type of arithmetic, and the places of its labels.
 
-use phex::infer::compiled::{Plan, Unit};
+use phex::infer::compiled::{ForestProgram, SiblingUnit};
 
 use super::fold::FoldedPlan;
 use super::records::{UnitRecord, first_message, in_registers, value_place};
@@ -29,7 +29,7 @@ struct KeptTotals {
     scale_count: usize,
 }
 
-fn kept_totals(plan: &Plan, real: Precision) -> KeptTotals {
+fn kept_totals(plan: &ForestProgram, real: Precision) -> KeptTotals {
     let (mut used, mut scales, mut scale_count) =
         (vec![false; plan.totals], vec![0; plan.units.len()], 0);
     for (&at, simple) in plan.parents.iter().zip(in_registers(plan, real, 2)) {
@@ -57,7 +57,7 @@ fn kept_totals(plan: &Plan, real: Precision) -> KeptTotals {
 /// The constants in one type of arithmetic. `None` if the type does not hold the weight of an edge that is not hard.
 pub(super) fn weights<T: Plain>(
     tables: &mut TableBuilder,
-    (plan, bias): (&Plan, &[f64]),
+    (plan, bias): (&ForestProgram, &[f64]),
     real: Precision,
     round: impl Fn(f64) -> T,
 ) -> Option<ForestWeights> {
@@ -74,7 +74,7 @@ pub(super) fn weights<T: Plain>(
         let found = plan.log_weights[from..=from + width].iter().position(|&log| too_small(log));
         found.map_or(i32::MAX, |at| at as i32)
     };
-    let record = |(index, unit): (usize, &Unit)| -> UnitRecord {
+    let record = |(index, unit): (usize, &SiblingUnit)| -> UnitRecord {
         let int = |value: usize| value as i32;
         UnitRecord {
             steps: [int(unit.steps.start), int(unit.steps.end)],

@@ -1,6 +1,6 @@
 //! How the kernel computes the units of a plan, and how much memory they need.
 
-use phex::infer::compiled::{Kind, Plan, Step, Unit};
+use phex::infer::compiled::{ForestProgram, JoinStep, SiblingUnit, StepKind};
 
 use super::records::NARROW;
 
@@ -16,10 +16,11 @@ pub(super) enum UnitForm {
 }
 
 /// The form of a unit.
-pub(super) fn form(plan: &Plan, unit: &Unit) -> UnitForm {
-    let layers_of = |step: &Step| plan.nodes[step.node].layers;
-    let plain = |step: &Step| step.kind == Kind::Plain && step.width == step.input_width + 1;
-    let dual = |step: &Step| {
+pub(super) fn form(plan: &ForestProgram, unit: &SiblingUnit) -> UnitForm {
+    let layers_of = |step: &JoinStep| plan.nodes[step.node].layers;
+    let plain =
+        |step: &JoinStep| step.kind == StepKind::Plain && step.width == step.input_width + 1;
+    let dual = |step: &JoinStep| {
         let moves = match (step.input_layers, layers_of(step)) {
             (1, 1) => 1,
             (1, 2) | (2, 1) => 2,
@@ -40,7 +41,7 @@ pub(super) fn form(plan: &Plan, unit: &Unit) -> UnitForm {
 
 /// Whether a unit's counts are spread over lanes where a block has few rows. That does not depend on the rows, so that sums
 /// always have the same order.
-pub(super) fn is_large(plan: &Plan, unit: &Unit) -> bool {
+pub(super) fn is_large(plan: &ForestProgram, unit: &SiblingUnit) -> bool {
     match form(plan, unit) {
         UnitForm::General => false,
         UnitForm::Plain => unit.steps.len() > NARROW[0],
@@ -49,14 +50,14 @@ pub(super) fn is_large(plan: &Plan, unit: &Unit) -> bool {
 }
 
 /// Numbers per row that such a unit needs: cells in fours, and scales.
-pub(super) fn needs_of_large(unit: &Unit) -> usize {
+pub(super) fn needs_of_large(unit: &SiblingUnit) -> usize {
     let size = unit.steps.len();
     let fours: usize = (0..size).map(|child| child / 4 + 1).sum();
     4 * fours * unit.most_layers + size
 }
 
 /// The number of cells of a unit.
-pub(super) fn cells(plan: &Plan, unit: &Unit) -> usize {
+pub(super) fn cells(plan: &ForestProgram, unit: &SiblingUnit) -> usize {
     if form(plan, unit) == UnitForm::Dual {
         return (unit.steps.len() + 1) * (unit.steps.len() + 2);
     }
@@ -67,7 +68,7 @@ pub(super) fn cells(plan: &Plan, unit: &Unit) -> usize {
 
 /// Numbers per lane that a unit needs in a warp's own memory: cells, scales, backward cells, and a second set of these if
 /// children join by the list of moves.
-pub(super) fn needs(plan: &Plan, unit: &Unit) -> usize {
+pub(super) fn needs(plan: &ForestProgram, unit: &SiblingUnit) -> usize {
     let twice = usize::from(form(plan, unit) == UnitForm::General);
     let sets = (1 + usize::from(!unit.shared)) * (1 + twice);
     cells(plan, unit) + unit.steps.len() + sets * unit.most_layers * unit.width

@@ -7,7 +7,7 @@ use phex::infer::{
     Want,
 };
 use phex::model::Model;
-use phex::testkit::{Random, RandomGraph, Shape, Strengths};
+use phex::testkit::{HierarchyShape, Random, RandomGraph, RandomStrengths};
 use phex_cuda::{
     BlockRows, CudaEngine, Device, DeviceCall, DeviceMemory, DeviceNumber, DeviceRows, Error,
     Precision, Workspace,
@@ -129,11 +129,12 @@ fn flooding() -> Options {
 fn graphs() -> impl Iterator<Item = (RandomGraph, u64)> {
     let any = (0..60).map(|seed| (RandomGraph::any(4 + seed as usize % 9, seed), seed));
     let trees = (0..40u64).map(|seed| {
-        let strengths = [Strengths::Hard, Strengths::Soft, Strengths::Mixed][seed as usize % 3];
+        let strengths = [RandomStrengths::Hard, RandomStrengths::Soft, RandomStrengths::Mixed]
+            [seed as usize % 3];
         let rule = Some(phex::graph::ExclusionRule::Siblings);
         let one_of = seed as usize % 4;
         let base = RandomGraph::new(5 + seed as usize, 1000 + seed);
-        (RandomGraph { shape: Shape::Tree, strengths, rule, one_of, ..base }, 1000 + seed)
+        (RandomGraph { shape: HierarchyShape::Tree, strengths, rule, one_of, ..base }, 1000 + seed)
     });
     any.chain(trees)
 }
@@ -315,7 +316,8 @@ fn forest_bp_agrees() {
 #[test]
 fn batch_size_makes_no_difference() {
     let Some(device) = device() else { return };
-    let graph = RandomGraph { strengths: Strengths::Soft, one_of: 1, ..RandomGraph::new(40, 7) };
+    let graph =
+        RandomGraph { strengths: RandomStrengths::Soft, one_of: 1, ..RandomGraph::new(40, 7) };
     let model = Model::new(&graph.draw()).unwrap();
     let rows = ScoredRows::new(40, 700, 2.0, 3);
     let scores: Vec<f32> = rows.scores.iter().map(|&score| score as f32).collect();
@@ -341,7 +343,7 @@ fn batch_size_makes_no_difference() {
 fn ordinary_rows_stay_on_the_device() {
     let Some(device) = device() else { return };
     for one_of in [0, 1] {
-        let strengths = Strengths::Soft;
+        let strengths = RandomStrengths::Soft;
         let graph = RandomGraph { strengths, one_of, ..RandomGraph::new(60, 21) };
         let model = Model::new(&graph.draw()).unwrap();
         let options = Options { method: Method::Family, ..Options::default() };
@@ -381,7 +383,8 @@ fn ordinary_rows_stay_on_the_device() {
 #[test]
 fn extreme_rows_are_answered_all_the_same() {
     let Some(device) = device() else { return };
-    let graph = RandomGraph { strengths: Strengths::Mixed, one_of: 1, ..RandomGraph::new(12, 11) };
+    let graph =
+        RandomGraph { strengths: RandomStrengths::Mixed, one_of: 1, ..RandomGraph::new(12, 11) };
     let model = Model::new(&graph.draw()).unwrap();
     let options = Options { method: Method::Family, ..Options::default() };
     let engine = engine(&model, &options).unwrap();

@@ -4,7 +4,7 @@ use phex::graph::{ExclusionRule, GraphBuilder, Strength};
 use phex::infer::{Accelerator, Block, Engine, Evidence, Method, Options, RowStatus, Want};
 use phex::learn::{Loss, Objective, gradients};
 use phex::model::Model;
-use phex::testkit::{Random, RandomGraph, Strengths};
+use phex::testkit::{Random, RandomGraph, RandomStrengths};
 use phex_cuda::{CudaEngine, DeviceNumber};
 
 use crate::devices::device;
@@ -13,7 +13,8 @@ use crate::devices::device;
 fn losses_and_gradients_agree() {
     let Some(device) = device() else { return };
     for seed in 0..12u64 {
-        let strengths = [Strengths::Soft, Strengths::Mixed, Strengths::Hard][seed as usize % 3];
+        let strengths = [RandomStrengths::Soft, RandomStrengths::Mixed, RandomStrengths::Hard]
+            [seed as usize % 3];
         let one_of = seed as usize % 2;
         let graph = RandomGraph { strengths, one_of, ..RandomGraph::new(9, seed) };
         let model = Model::new(&graph.draw()).unwrap();

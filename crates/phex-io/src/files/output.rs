@@ -10,7 +10,7 @@ use super::input::is_standard;
 use crate::Error;
 
 /// Writes a text to a file that appears once it is complete, or to standard output for `-`.
-pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Error> {
+pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
     let write = || {
         let mut output = Output::create(path)?;
         output.write_all(text.as_bytes())?;

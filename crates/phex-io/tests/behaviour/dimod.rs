@@ -6,17 +6,17 @@ use std::path::Path;
 use std::process::Command;
 
 use phex::model::{Ising, Model};
-use phex::testkit::{RandomGraph, Shape, Strengths};
+use phex::testkit::{HierarchyShape, RandomGraph, RandomStrengths};
 use phex_io::{read_ising, read_samples, write_ising};
 use serde_json::{Value, json};
 
 /// A model of 40 labels, so that packed samples need two numbers.
 fn model() -> (Model, Ising) {
-    let shape = Shape::Dag;
+    let shape = HierarchyShape::Dag;
     let graph = RandomGraph {
         shape,
         exclusions: 60,
-        strengths: Strengths::Soft,
+        strengths: RandomStrengths::Soft,
         ..RandomGraph::new(40, 3)
     };
     let model = Model::new(&graph.draw()).unwrap();

@@ -158,7 +158,11 @@ fn faults_say_where_and_what() {
         (IsingFormat::Qubo, "p qubo 0 2 1 0\n2 2 1\n", "m:2: variable 2 is not below the 2"),
         (IsingFormat::Qubo, "p qubo 0 2 1 1\n1 1 1\n", "m:2: the `p` line promises"),
         (IsingFormat::Qubo, "p qubo 0 99999999999 0 0\n", "m:1: `p qubo 0` is followed by"),
-        (IsingFormat::Sparse, "2 2\n1 2 3\n", "m:2: the header promises 2 terms and the file has 1"),
+        (
+            IsingFormat::Sparse,
+            "2 2\n1 2 3\n",
+            "m:2: the header promises 2 terms and the file has 1",
+        ),
         (IsingFormat::Sparse, "2 1\n0 2 3\n", "m:2: variables are numbered from 1 to 2"),
         (IsingFormat::MaxCut, "x\n", "m:1: `x` should be the number of variables"),
         (IsingFormat::Bqm, "{\n\"type\": 3}", "m:2: this is not a binary quadratic model"),

@@ -23,7 +23,7 @@ use boxes::{LabelBox, LabelBoxes, captions};
 pub use layout::{ExclusionMark, GraphLayout, MarkForm, exclusion_marks};
 pub use values::LabelValues;
 
-use crate::files::markup::escape_markup as escape;
+use crate::markup::escape_markup as escape;
 
 const STYLE: &str = include_str!("style.css");
 const MARGIN: f64 = 20.0;

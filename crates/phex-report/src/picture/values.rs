@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::files::markup::escape_markup;
+use crate::markup::escape_markup;
 
 /// A number for each label of a picture: its accuracy, its F1, its average precision.
 #[derive(Debug, Clone, Copy)]

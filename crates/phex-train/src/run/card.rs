@@ -1,5 +1,6 @@
 //! The model card of a trained model.
 
+use phex::Named as _;
 use phex_io::ModelCard;
 
 use super::RunRecord;

@@ -6,9 +6,9 @@ use phex::infer::Plan;
 use phex::metrics::Evaluation;
 use serde::Serialize;
 
+use crate::Error;
 use crate::config::{Config, RowChoice};
 use crate::trainer::TrainedRun;
-use crate::{Error, lacks_negatives};
 
 /// The files that a run read.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -121,7 +121,7 @@ fn own_notes(run: &TrainedRun) -> Vec<String> {
             first.epochs
         ));
     }
-    notes.extend(run.evaluation.as_ref().and_then(lacks_negatives).map(String::from));
+    notes.extend(run.evaluation.as_ref().and_then(Evaluation::lacks_negatives).map(String::from));
     if run.evaluation.is_none() {
         notes.push(String::from(
             "there are no validation data, so the last epoch was kept and nothing was measured",

@@ -1,7 +1,7 @@
 //! Validation after an epoch, on rows that are not trained on.
 
 use phex::decide::Classes;
-use phex::metrics::{Ranking, Table, top_k_accuracy};
+use phex::metrics::{LabelTable, Ranking, top_k_accuracy};
 
 use super::Trainer;
 use crate::Error;
@@ -45,11 +45,11 @@ impl Trainer<'_> {
         let metric = match self.config.validation.metric {
             Metric::Loss => Some(loss),
             Metric::AuPrc => {
-                let table = Table::new(self.graph.len(), &probabilities, &evidence)?;
+                let table = LabelTable::new(self.graph.len(), &probabilities, &evidence)?;
                 Ranking::pooled(&table).average_precision()
             }
             Metric::Accuracy => {
-                let table = Table::new(self.graph.len(), &probabilities, &evidence)?;
+                let table = LabelTable::new(self.graph.len(), &probabilities, &evidence)?;
                 top_k_accuracy(&table, &Classes::default().resolve(&self.graph)?, 1)?
             }
         };

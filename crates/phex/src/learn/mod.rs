@@ -24,12 +24,10 @@ mod marginal;
 mod rules;
 mod strengths;
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::infer::{Backend, Block, Engine, Evidence, Number, Posterior, RowStatus, Want};
+use crate::{Error, Named};
 
 pub use covariance::covariance_product;
 pub use rules::{DIFFERENCE_STEP, FEW_LABELS, IMPROBABLE};
@@ -46,26 +44,10 @@ pub enum Loss {
     Marginal,
 }
 
-impl Loss {
-    /// All names.
-    pub const NAMES: [&'static str; 2] = ["joint", "marginal"];
-
-    /// The name in settings and results.
-    pub fn name(self) -> &'static str {
-        Loss::NAMES[self as usize]
-    }
-}
-
-impl FromStr for Loss {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Loss, String> {
-        match text {
-            "joint" => Ok(Loss::Joint),
-            "marginal" => Ok(Loss::Marginal),
-            _ => Err(format!("`{text}` is not a loss: write {}", Loss::NAMES.join(" or "))),
-        }
-    }
+impl Named for Loss {
+    const WHAT: &'static str = "loss";
+    const CHOICES: &'static [(&'static str, Loss)] =
+        &[("joint", Loss::Joint), ("marginal", Loss::Marginal)];
 }
 
 /// What to compute.

@@ -7,9 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::graph::{RelationGraph, RelationKind, Semantics, Strength};
 use crate::model::{Model, Relation};
+use crate::{Error, Named};
 
 /// Which relations share a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -22,6 +22,12 @@ pub enum Tie {
     Kind,
     /// No relations: one cost per relation.
     Relation,
+}
+
+impl Named for Tie {
+    const WHAT: &'static str = "tie";
+    const CHOICES: &'static [(&'static str, Tie)] =
+        &[("scale", Tie::Scale), ("kind", Tie::Kind), ("relation", Tie::Relation)];
 }
 
 /// The costs of a graph's soft relations, expressed by a few parameters.

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use phex::anneal::{Method, Options, Problem, anneal};
+use phex::anneal::{AnnealMethod, AnnealOptions, Problem, anneal};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -72,11 +72,11 @@ struct FamilySummary {
     median_seconds: f64,
 }
 
-const METHODS: [(&str, Method); 4] = [
-    ("phex simulated", Method::Simulated),
-    ("phex quantum", Method::Quantum),
-    ("phex tabu", Method::Tabu),
-    ("phex simulated + tabu", Method::SimulatedTabu),
+const METHODS: [(&str, AnnealMethod); 4] = [
+    ("phex simulated", AnnealMethod::Simulated),
+    ("phex quantum", AnnealMethod::Quantum),
+    ("phex tabu", AnnealMethod::Tabu),
+    ("phex simulated + tabu", AnnealMethod::SimulatedTabu),
 ];
 
 pub(crate) fn run(command: &AnnealCommand) -> anyhow::Result<()> {
@@ -121,7 +121,7 @@ fn measure(
     instance: &AnnealInstance,
     problem: &Problem,
     name: &str,
-    method: Method,
+    method: AnnealMethod,
 ) -> AnnealRow {
     let mut times = Vec::new();
     let mut gap = f64::INFINITY;
@@ -131,7 +131,7 @@ fn measure(
         let time = loop {
             let target = Some(instance.optimum);
             let seed = seed + 1000 * round;
-            let options = Options { method, seed, target, ..Options::default() };
+            let options = AnnealOptions { method, seed, target, ..AnnealOptions::default() };
             let outcome = anneal(problem, &options);
             let time = start.elapsed().as_secs_f64();
             let best = outcome.solutions.first().map_or(f64::INFINITY, |best| best.energy);
@@ -143,7 +143,7 @@ fn measure(
         };
         times.push(time);
     }
-    let outcome = anneal(problem, &Options { method, seed: 77, ..Options::default() });
+    let outcome = anneal(problem, &AnnealOptions { method, seed: 77, ..AnnealOptions::default() });
     let reached = outcome.solutions.first().is_some_and(|best| best.energy <= instance.optimum);
     let success = if reached { outcome.reached as f64 / outcome.restarts as f64 } else { 0.0 };
     AnnealRow {
@@ -173,7 +173,7 @@ fn peers(
         sweeps: [usize; 2],
         instances: &'a [AnnealInstance],
     }
-    let sweeps = [1000, Options::default().sweeps];
+    let sweeps = [1000, AnnealOptions::default().sweeps];
     let given = PeerProblems { seeds: command.seeds, limit: command.limit, sweeps, instances };
     let (problems, results) = (folder.join("peer-problems.json"), folder.join("peer-results.json"));
     std::fs::write(&problems, serde_json::to_vec(&given)?)?;
@@ -213,7 +213,10 @@ fn summarise(rows: &[AnnealRow]) -> Vec<FamilySummary> {
 
 /// The summary, with times as multiples of the fastest peer's in the family.
 fn table(summary: &[FamilySummary]) -> MarkdownTable {
-    let mut table = MarkdownTable::new("", "family | method | solved by all seeds | success per restart | median ms | × best peer");
+    let mut table = MarkdownTable::new(
+        "",
+        "family | method | solved by all seeds | success per restart | median ms | × best peer",
+    );
     for row in summary {
         let peers = summary
             .iter()

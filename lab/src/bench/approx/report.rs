@@ -11,7 +11,10 @@ use crate::harness::table::{short, short_or_dash, whole_percent};
 use crate::harness::{MarkdownTable, setups};
 
 pub(super) fn errors(cells: &[CellMean]) -> MarkdownTable {
-    let mut table = MarkdownTable::new("Mean over rows of the largest error of a marginal / the mean error", "problem | u | scores | engine | rows | max / mean error | converged % | doubtful % | log Z error | bounds | µs per row");
+    let mut table = MarkdownTable::new(
+        "Mean over rows of the largest error of a marginal / the mean error",
+        "problem | u | scores | engine | rows | max / mean error | converged % | doubtful % | log Z error | bounds | µs per row",
+    );
     for cell in cells {
         table.row([
             cell.problem.to_owned(),

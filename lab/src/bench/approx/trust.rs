@@ -157,7 +157,10 @@ pub(super) fn tables(
     lines: &[TrustLine],
     correlations: &[SignalCorrelation],
 ) -> [MarkdownTable; 2] {
-    let mut trust = MarkdownTable::new("Errors of rows by what an engine says of them", "engine | problems | rows with | rows | largest error: median / mean / 90 % / max | mean error: median / mean / 90 % / max | % wrong by > 0.1");
+    let mut trust = MarkdownTable::new(
+        "Errors of rows by what an engine says of them",
+        "engine | problems | rows with | rows | largest error: median / mean / 90 % / max | mean error: median / mean / 90 % / max | % wrong by > 0.1",
+    );
     let list = |values: [f64; 4]| values.map(short).join(" / ");
     for line in lines {
         trust.row([
@@ -170,7 +173,10 @@ pub(super) fn tables(
             whole_percent(line.wrong),
         ]);
     }
-    let mut correlated = MarkdownTable::new("Rank correlations of signals with the largest error of a row", "engine | problems | signal | rows | rank correlation");
+    let mut correlated = MarkdownTable::new(
+        "Rank correlations of signals with the largest error of a row",
+        "engine | problems | signal | rows | rank correlation",
+    );
     for line in correlations {
         correlated.row([
             line.engine.to_owned(),

@@ -16,7 +16,7 @@ use std::time::Duration;
 use clap::Args;
 use phex::infer::{Evidence, Options};
 use phex::learn::Loss;
-use phex::metrics::{Ranking, Spread, Table as ScoredRows};
+use phex::metrics::{LabelTable as ScoredRows, Ranking, Spread};
 use phex_train::{Examples, ObjectiveConfig, Silent, Trainer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

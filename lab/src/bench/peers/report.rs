@@ -104,7 +104,10 @@ pub(super) fn read_sampler(
 /// The tables of belief propagation and of samplers.
 pub(super) fn tables(rows: &[PeerRow], updates: &[SpinUpdate]) -> [MarkdownTable; 2] {
     let optional = |value: Option<f64>| value.map(short).unwrap_or_default();
-    let mut messages = MarkdownTable::new("Loopy belief propagation", "problem | implementation | batch | ms per row, best (median) | ns per message | × phex at batch 256 | required | × phex at this batch | differs by | CPU / wall-clock time");
+    let mut messages = MarkdownTable::new(
+        "Loopy belief propagation",
+        "problem | implementation | batch | ms per row, best (median) | ns per message | × phex at batch 256 | required | × phex at this batch | differs by | CPU / wall-clock time",
+    );
     for row in rows {
         messages.row([
             row.problem.to_owned(),
@@ -119,7 +122,10 @@ pub(super) fn tables(rows: &[PeerRow], updates: &[SpinUpdate]) -> [MarkdownTable
             optional(row.undisturbed),
         ]);
     }
-    let mut samplers = MarkdownTable::new("Samplers", "problem | sampler | ns per spin update | median | × phex | required");
+    let mut samplers = MarkdownTable::new(
+        "Samplers",
+        "problem | sampler | ns per spin update | median | × phex | required",
+    );
     for update in updates {
         samplers.row([
             update.problem.to_owned(),

@@ -38,7 +38,7 @@ pub(super) fn table(
     let mut table = MarkdownTable::new(
         "Classes with attributes, trained by exact inference: mean accuracy per unseen class, %, and the error of LBP on the scores of their rows",
         &MarginalErrors::headings(
-            &["graph", "u", "predicted by exact", "predicted by LBP"],
+            "graph | u | predicted by exact | predicted by LBP",
             "same best class, %",
         ),
     );

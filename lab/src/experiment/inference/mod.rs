@@ -148,8 +148,8 @@ fn errors_table(
     };
     let answers = queue.run("random scores", &jobs, work)?;
     let mut table = MarkdownTable::new(
-        "RandomStream scores: the error of LBP",
-        &MarginalErrors::headings(&["graph", "u", "deviation of scores"], "same best leaf, %"),
+        "Random scores: the error of LBP",
+        &MarginalErrors::headings("graph | u | deviation of scores", "same best leaf, %"),
     );
     for (job, errors) in jobs.iter().zip(&answers) {
         let mut row =
@@ -162,8 +162,8 @@ fn errors_table(
 
 impl MarginalErrors {
     /// The headings of a table whose rows end in [`MarginalErrors::cells`]; `best` is the last one.
-    fn headings<'a>(own: &[&'a str], best: &'a str) -> Vec<&'a str> {
-        [own, &["mean error", "largest error", "rows converged, %", best]].concat()
+    fn headings(own: &str, best: &str) -> String {
+        format!("{own} | mean error | largest error | rows converged, % | {best}")
     }
 
     fn cells(&self) -> [String; 4] {
@@ -242,7 +242,7 @@ fn training_table(
     let mut table = MarkdownTable::new(
         &format!("{title}: test top-1, %, and the error of LBP on the logits of test rows"),
         &MarginalErrors::headings(
-            &["trained by", "u", "predicted by exact", "predicted by LBP"],
+            "trained by | u | predicted by exact | predicted by LBP",
             "same best leaf, %",
         ),
     );

@@ -30,7 +30,7 @@ pub(super) fn outcome(
         }
     }
     let about = format!(
-        "{} LeafRows per class: {}; {} epochs; learning rates tried: {}; a tenth of the evaluation rows for validation, the rest for the test.",
+        "{} rows per class: {}; {} epochs; learning rates tried: {}; a tenth of the evaluation rows for validation, the rest for the test.",
         data.about,
         if settings.rows_a_class == 0 {
             String::from("all")
@@ -114,15 +114,11 @@ impl<'a> ResultTables<'a> {
     }
 
     fn accuracies(&self, title: &str, value: fn(&TrainingAnswer) -> f64) -> MarkdownTable {
-        let parts: Vec<String> = self
-            .settings
-            .relabelled
-            .iter()
-            .map(|&part| format!("{} relabelled", percent(part)))
-            .collect();
-        let mut columns = vec!["", "method"];
-        columns.extend(parts.iter().map(String::as_str));
-        let mut table = MarkdownTable::new(title, columns);
+        let mut columns = String::from("| method");
+        for &part in &self.settings.relabelled {
+            columns.push_str(&format!(" | {} relabelled", percent(part)));
+        }
+        let mut table = MarkdownTable::new(title, &columns);
         for group in self.groups() {
             for first in self.measured.iter().filter(|m| self.method(m).group == group) {
                 let same = |other: &&MeasuredCell| {
@@ -160,7 +156,10 @@ impl<'a> ResultTables<'a> {
 
     /// Soft relations against the hard ones of their group, run by run.
     fn soft_against_hard(&self) -> MarkdownTable {
-        let mut table = MarkdownTable::new("Soft relations, u chosen on validation rows, against hard ones of the same group: gain in top-1 accuracy, % (paired t-test)", " | relabelled | soft | inference | gain over hard");
+        let mut table = MarkdownTable::new(
+            "Soft relations, u chosen on validation rows, against hard ones of the same group: gain in top-1 accuracy, % (paired t-test)",
+            " | relabelled | soft | inference | gain over hard",
+        );
         for group in self.groups() {
             for &part in &self.settings.relabelled {
                 let hard =
@@ -190,7 +189,10 @@ impl<'a> ResultTables<'a> {
     /// The recipe against the other methods.
     fn recipe(&self) -> Option<MarkdownTable> {
         let recipe = self.settings.recipe.as_deref()?;
-        let mut table = MarkdownTable::new("The recipe (strengths chosen on validation rows, hard among them) against others: gain in top-1 accuracy, %", "relabelled | chosen | top-1 | over HEX from random weights | over the best staged pHEX (the paper's) | over the best HEX or constant u of all, by its test rows | over the best baseline, by its test rows");
+        let mut table = MarkdownTable::new(
+            "The recipe (strengths chosen on validation rows, hard among them) against others: gain in top-1 accuracy, %",
+            "relabelled | chosen | top-1 | over HEX from random weights | over the best staged pHEX (the paper's) | over the best HEX or constant u of all, by its test rows | over the best baseline, by its test rows",
+        );
         for &part in &self.settings.relabelled {
             let Some(chosen) = self.best(self.of(recipe, part)) else { continue };
             let against = |other: Option<&MeasuredCell>| {

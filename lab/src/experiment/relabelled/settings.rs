@@ -25,7 +25,7 @@ pub(crate) struct RelabelledSettings {
     pub(super) seeds: u64,
     /// Epochs; the second stage of a curriculum has half as many.
     pub(super) epochs: usize,
-    /// LeafRows of a step.
+    /// Rows of a step.
     pub(super) batch: usize,
     /// The learning rates that every method tries. The best one on the validation rows of the first seed is used for
     /// all seeds.

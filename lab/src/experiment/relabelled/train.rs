@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use phex::infer::{Evidence, Options};
 use phex::learn::{Loss, Tie};
-use phex::metrics::{Table as ScoredRows, class_report};
+use phex::metrics::{LabelTable as ScoredRows, class_report};
 use phex_train::{
     Config, Examples, HeadConfig, Metric, ObjectiveConfig, OptimiserConfig, RateSchedule, Stage,
     Start, StrengthConfig, StrengthSetting, TrainedModel, Trainer, ValidationConfig,

@@ -66,7 +66,8 @@ impl UaiNetwork {
                 possible[variable][state] &= cost != f64::INFINITY;
             }
             if !possible[variable].contains(&true) {
-                let message = format!("no state of variable {variable} is possible after this table");
+                let message =
+                    format!("no state of variable {variable} is possible after this table");
                 return Err((factor.line, message));
             }
         }
