@@ -91,7 +91,7 @@ impl Engine {
 
     /// The compiled form, for a backend that runs it on another device.
     pub fn compiled(&self) -> Compiled<'_> {
-        self.kernel.view()
+        self.kernel.view(&self.model)
     }
 
     /// Runs a block of rows. The threads of the current rayon pool share the rows. The result

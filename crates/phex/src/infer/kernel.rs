@@ -42,7 +42,7 @@ pub(crate) trait Kernel: Debug + Send + Sync {
     }
 
     /// The compiled form, for a backend that runs it on another device.
-    fn view(&self) -> Compiled<'_> {
+    fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         Compiled::Other
     }
 

@@ -21,6 +21,7 @@ mod options;
 mod plan;
 mod pool;
 mod posterior;
+mod registers;
 mod registry;
 mod rows;
 

@@ -21,6 +21,8 @@ pub enum Method {
     Brute,
     /// A softmax over the legal states of a hard model.
     States,
+    /// A softmax over the paths of a hard forest, with one exponential per label.
+    Paths,
     /// A closed form for one one-of group of classes with attributes.
     Star,
     /// Inside–outside with counters, for forests.

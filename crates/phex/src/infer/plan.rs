@@ -1,9 +1,14 @@
 //! Chooses the engine for a model, and reports why it was chosen and what it costs.
 //!
-//! `auto` tries the engines in the order of the registry: the closed form, the engines for forests,
-//! the list of states of hard models, the junction tree, and brute force. It takes the first that
-//! can handle the model within the budget. A hard forest may have so few legal states that listing
-//! them is cheaper, so that alternative is compared. When no exact engine can handle the model,
+//! `auto` tries the engines in the order of the registry: the engines for hard forests, the closed
+//! form, the engines for other forests, the list of states of hard models, the junction tree, and
+//! brute force. It takes the first that can handle the model within the budget.
+//!
+//! States are counted before they are listed, because listing visits every label for each state. A
+//! junction tree counts them exactly in one pass: with scores of zero, Z is their number and the
+//! sum of the marginals is the mean number of labels on. They are listed only where that makes a row
+//! cheaper. Where no junction tree is narrow enough to count them, listing stops after
+//! [`LISTING_STEPS`]. When no exact engine can handle the model,
 //! `auto` takes forests joined by messages, or else messages alone. The reasons of the engines that
 //! were refused become part of the plan.
 
@@ -14,7 +19,7 @@ use serde::Serialize;
 use super::exact::states::States;
 use super::kernel::{Kernel, Size};
 use super::registry::AnswerKind;
-use super::{Budget, Method, Options};
+use super::{Answers, Block, Budget, Diagnosis, Method, Options};
 use crate::Error;
 use crate::model::Model;
 
@@ -78,19 +83,100 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Box<dyn Kernel
     let approximate: &[Method] =
         if options.method == Method::Auto { &[Method::ForestBp, Method::Lbp] } else { &[] };
     for method in Method::exact().chain(approximate.iter().copied()) {
-        match compile(model, method, options) {
-            Ok(kernel) => {
-                let (method, kernel) = match cheaper_states(model, options, method, &*kernel) {
+        let compiled = match method {
+            Method::States if model.is_hard() => listed_or_joined(model, options, &mut refused),
+            // It was tried to count the states.
+            Method::Junction if model.is_hard() => continue,
+            _ => compile(model, method, options)
+                .map(|kernel| match cheaper_states(model, options, method, &*kernel) {
                     Some(states) => (Method::States, states),
                     None => (method, kernel),
-                };
-                let plan = describe(method, &*kernel, why(method, &*kernel), refused);
-                return Ok((kernel, plan));
-            }
-            Err(why) => refused.push(Refusal { method, why }),
+                })
+                .map_err(|why| refused.push(Refusal { method, why }))
+                .ok(),
+        };
+        if let Some((method, kernel)) = compiled {
+            let plan = describe(method, &*kernel, why(method, &*kernel), refused);
+            return Ok((kernel, plan));
         }
     }
     Err(Error::Unfit { refused })
+}
+
+/// How many labels may be visited to list states whose number is not known.
+const LISTING_STEPS: u64 = 300_000_000;
+
+/// Lists of states that cost no more operations per row than this are not compared.
+const FEW_OPERATIONS: f64 = 1e5;
+
+/// A list of states runs about this many times as many operations in the same time as a junction
+/// tree does, because it reads its tables in order.
+const LIST_SPEED: f64 = 3.0;
+
+/// `states` or `junction` for a hard model: the faster of them.
+fn listed_or_joined(
+    model: &Model,
+    options: &Options,
+    refused: &mut Vec<Refusal>,
+) -> Option<(Method, Box<dyn Kernel>)> {
+    let list = |steps: u64| {
+        let states = States::compile_within(model, &options.budget, steps);
+        let states = states.map_err(|unfit| unfit.to_string())?;
+        within(&options.budget, Box::new(states))
+    };
+    let junction = compile(model, Method::Junction, options);
+    let states = match &junction {
+        Err(_) => list(LISTING_STEPS),
+        Ok(junction) => {
+            let StateCount { states, on } = StateCount::new(model, &**junction);
+            let operations = States::predicted_operations(states, on);
+            if operations <= FEW_OPERATIONS.max(LIST_SPEED * junction.operations()) {
+                list(LISTING_STEPS)
+            } else {
+                Err(format!("{states:.3e} legal states are slower than a junction tree"))
+            }
+        }
+    };
+    match (states, junction) {
+        (Ok(states), _) => Some((Method::States, states)),
+        (Err(why), Ok(junction)) => {
+            refused.push(Refusal { method: Method::States, why });
+            Some((Method::Junction, junction))
+        }
+        (Err(states), Err(junction)) => {
+            refused.push(Refusal { method: Method::States, why: states });
+            refused.push(Refusal { method: Method::Junction, why: junction });
+            None
+        }
+    }
+}
+
+/// The size of a list of states, before it is made.
+struct StateCount {
+    states: f64,
+    /// The labels that are on, summed over the states.
+    on: f64,
+}
+
+impl StateCount {
+    /// Counts with an exact engine of a hard model: scores that cancel its biases give every legal
+    /// state the same weight.
+    fn new(model: &Model, kernel: &dyn Kernel) -> StateCount {
+        let scores: Vec<f64> = model.bias().iter().map(|bias| -bias).collect();
+        let mut marginals = vec![0.0; scores.len()];
+        let mut log_partition = [0.0];
+        let mut answers = Answers {
+            marginals: &mut marginals,
+            log_partition: &mut log_partition,
+            expectations: None,
+            error: &mut [0.0],
+            diagnosis: &mut [Diagnosis::default()],
+            standard_errors: None,
+        };
+        kernel.run_double(&Block::new(scores.len(), &scores), &mut answers);
+        let states = (log_partition[0] - model.constant()).exp();
+        StateCount { states, on: states * marginals.iter().sum::<f64>() }
+    }
 }
 
 /// Replaces `family` when a hard forest has so few legal states that listing them is cheaper.
@@ -100,18 +186,26 @@ fn cheaper_states(
     method: Method,
     family: &dyn Kernel,
 ) -> Option<Box<dyn Kernel>> {
-    if method != Method::Family || !model.is_hard() {
+    if method != Method::Family || !model.is_hard() || family.is_capped() {
+        return None;
+    }
+    let StateCount { states, on } = StateCount::new(model, family);
+    if States::predicted_operations(states, on) > 1.01 * family.operations() {
         return None;
     }
     let budget = Budget { operations: family.operations(), ..options.budget };
-    let states = States::compile(model, &budget).ok()?;
+    let states = States::compile_within(model, &budget, LISTING_STEPS).ok()?;
     (states.operations() < family.operations()).then(|| Box::new(states) as Box<dyn Kernel>)
 }
 
 fn compile(model: &Model, method: Method, options: &Options) -> Result<Box<dyn Kernel>, String> {
-    let budget = &options.budget;
     let Some(entry) = method.entry() else { return Err(format!("{method} is not an engine")) };
     let kernel = (entry.compile)(model, options).map_err(|unfit| unfit.to_string())?;
+    within(&options.budget, kernel)
+}
+
+/// The kernel, unless it costs more than the budget allows.
+fn within(budget: &Budget, kernel: Box<dyn Kernel>) -> Result<Box<dyn Kernel>, String> {
     let (operations, bytes) = (kernel.operations(), kernel.bytes());
     if operations > budget.operations || bytes as f64 > budget.bytes {
         return Err(format!("over budget: {operations:.1e} operations per row, {bytes} bytes"));

@@ -10,6 +10,7 @@ use super::exact::brute::Brute;
 use super::exact::count::Count;
 use super::exact::family::Family;
 use super::exact::junction::Junction;
+use super::exact::paths::Paths;
 use super::exact::star::Star;
 use super::exact::states::States;
 use super::kernel::Kernel;
@@ -56,13 +57,20 @@ fn boxed<K: Kernel + 'static>(kernel: Result<K, Unfit>) -> Result<Box<dyn Kernel
 }
 
 /// Every engine.
-pub(crate) static ENGINES: [EngineEntry; 13] = [
+pub(crate) static ENGINES: [EngineEntry; 14] = [
+    entry(
+        Method::Paths,
+        "paths",
+        AnswerKind::Exact,
+        "a hard forest, in which the labels that are on form paths",
+        |model, _| boxed(Paths::compile(model)),
+    ),
     entry(
         Method::Star,
         "star",
         AnswerKind::Exact,
         "one one-of group of classes, with attributes that are independent given the class",
-        |model, _| boxed(Star::compile(model)),
+        |model, options| boxed(Star::compile(model, &options.budget)),
     ),
     entry(
         Method::Count,

@@ -3,12 +3,14 @@
 
 mod exp;
 mod lanes;
+mod ln;
 mod log;
 mod random;
 mod scalar;
 
 pub(crate) use exp::{Elementary, exp_six_digits, sigmoid_lane, sigmoid_of_power};
 pub(crate) use lanes::Lanes;
+pub(crate) use ln::LogLane;
 pub(crate) use log::softplus_lane;
 pub use log::{log_add, log_max, log_sum_exp, logit, sigmoid, softplus};
 pub(crate) use random::LaneRandom;

@@ -69,6 +69,7 @@ macro_rules! scalar {
             fn ln_1p(self) -> Self {
                 $type::ln_1p(self)
             }
+            #[inline(always)]
             fn max(self, other: Self) -> Self {
                 $type::max(self, other)
             }

@@ -184,7 +184,7 @@ fn engines_agree_on_forests() {
         .draw();
         let graph = if seed % 2 == 0 { graph } else { dense_forest(&graph, seed) };
         let Ok(model) = Model::new(&graph) else { continue };
-        for method in [Method::Family, Method::Count, Method::Junction] {
+        for method in [Method::Paths, Method::Family, Method::Count, Method::Junction] {
             *taken.entry(method).or_default() += usize::from(agrees(&model, method, seed));
         }
     }

@@ -16,3 +16,4 @@ mod imagenet;
 mod lbp;
 mod learn;
 mod metrics;
+mod paths;

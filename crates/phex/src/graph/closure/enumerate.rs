@@ -29,6 +29,8 @@ pub struct LegalStates<'l> {
     /// For each decided label, in order, whether "on" has still to be tried after "off".
     pending: Vec<bool>,
     done: bool,
+    /// How many labels have been visited.
+    steps: u64,
 }
 
 impl Logic {
@@ -41,11 +43,17 @@ impl Logic {
             owner: vec![false; self.sets.len()],
             pending: Vec::with_capacity(self.len()),
             done: self.is_satisfiable().is_ok_and(|satisfiable| !satisfiable),
+            steps: 0,
         }
     }
 }
 
 impl LegalStates<'_> {
+    /// How many labels have been visited so far, which is about the time it took.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     fn label(&self, at: usize) -> LabelId {
         self.logic.topology.order()[at]
     }
@@ -68,6 +76,8 @@ impl LegalStates<'_> {
         if self.logic.groups.is_empty() {
             return true;
         }
+        // Propagation visits about every label.
+        self.steps += self.logic.len() as u64;
         let decided = &self.logic.topology.order()[..self.pending.len()];
         let (on, off): (Vec<LabelId>, Vec<LabelId>) =
             decided.iter().partition(|label| self.on[label.index()]);
@@ -80,6 +90,7 @@ impl LegalStates<'_> {
         while self.pending.len() < self.logic.len() {
             let label = self.label(self.pending.len());
             let may = self.may_be_on(label);
+            self.steps += 1;
             self.pending.push(may);
             // A label that must be off removes no possibility, so nothing has to be checked again.
             if !may || self.can_complete() {

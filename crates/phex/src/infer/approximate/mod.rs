@@ -8,5 +8,4 @@ pub(crate) mod gibbs;
 pub(crate) mod lbp;
 pub(crate) mod mean_field;
 pub(crate) mod network;
-mod registers;
 pub(crate) mod tree_reweighted;

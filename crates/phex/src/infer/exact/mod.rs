@@ -6,5 +6,6 @@ pub(crate) mod count;
 pub(crate) mod family;
 pub(crate) mod junction;
 mod k_best;
+pub(crate) mod paths;
 pub(crate) mod star;
 pub(crate) mod states;

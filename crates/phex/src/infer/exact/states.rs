@@ -39,6 +39,15 @@ pub(crate) struct States {
 
 impl States {
     pub(crate) fn compile(model: &Model, budget: &Budget) -> Result<States, Unfit> {
+        States::compile_within(model, budget, u64::MAX)
+    }
+
+    /// Compiles a model, but gives up when listing its states visits more than `steps` labels.
+    pub(crate) fn compile_within(
+        model: &Model,
+        budget: &Budget,
+        steps: u64,
+    ) -> Result<States, Unfit> {
         if !model.is_hard() {
             return Err(Unfit::Shape(String::from("some relations are soft")));
         }
@@ -51,7 +60,12 @@ impl States {
         if free as f64 > most.log2() {
             return Err(Unfit::Budget { needs: format!("more than 2^{free} legal states") });
         }
-        for state in logic.legal_states() {
+        let mut legal_states = logic.legal_states();
+        while let Some(state) = legal_states.next() {
+            if legal_states.steps() > steps {
+                let needs = format!("more than {steps:.0e} steps to list the legal states");
+                return Err(Unfit::Budget { needs });
+            }
             on.extend(state.iter().map(|id| id.0));
             start.push(on.len() as u32);
             if (on.len() + start.len()) as f64 > most {
@@ -112,9 +126,13 @@ impl States {
     }
 
     pub(crate) fn operations(&self) -> f64 {
-        // One addition on the way in, one on the way out, and an exponential (about ten operations)
-        // per state.
-        (2 * self.on.len() + 10 * self.len()) as f64
+        States::predicted_operations(self.len() as f64, self.on.len() as f64)
+    }
+
+    /// The operations per row for this many states and labels on, summed over states: one addition
+    /// on the way in, one on the way out, and an exponential (about ten operations) per state.
+    pub(crate) fn predicted_operations(states: f64, on: f64) -> f64 {
+        2.0 * on + 10.0 * states
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -294,7 +312,7 @@ impl Kernel for States {
         Size { states: Some(self.len() as u64), ..Size::default() }
     }
 
-    fn view(&self) -> Compiled<'_> {
+    fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         Compiled::States(self.view())
     }
 

@@ -156,7 +156,7 @@ impl Kernel for ForestBp {
         Some(format!("{} pairs are left to messages", self.split.residual.len()))
     }
 
-    fn view(&self) -> Compiled<'_> {
+    fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         self.view().map_or(Compiled::Other, Compiled::Joined)
     }
 }

@@ -164,7 +164,7 @@ impl Lbp {
 impl Kernel for Lbp {
     forward_to_own!();
 
-    fn view(&self) -> Compiled<'_> {
+    fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         Compiled::Messages(self.view())
     }
 }

@@ -26,7 +26,7 @@ use ascent::Ascent;
 use energy::Energy;
 
 use crate::infer::approximate::network::{Frame, Live, Network, PairPlace, Support};
-use crate::infer::approximate::registers::run_in_registers;
+use crate::infer::registers::run_in_registers;
 use crate::infer::{
     Answers, Block, Diagnosis, GroupForm, MessageOptions, NO_BOUND, Number, Options, Unfit,
 };

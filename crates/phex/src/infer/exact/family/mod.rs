@@ -365,7 +365,7 @@ impl Kernel for Family {
         !self.is_exact()
     }
 
-    fn view(&self) -> Compiled<'_> {
+    fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         self.view().map_or(Compiled::Other, Compiled::Family)
     }
 

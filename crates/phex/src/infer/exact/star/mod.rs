@@ -25,7 +25,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use crate::graph::LabelId;
 use crate::infer::compiled::Classes;
 use crate::infer::exact::k_best::{best_first, with_independent};
-use crate::infer::{Answers, Block, Evidence, LabelSet, Number, Unfit};
+use crate::infer::{Answers, Block, Budget, Evidence, LabelSet, Number, Unfit};
 use crate::model::{Model, Relation};
 use crate::numeric::{Scalar, log_max};
 use kernels::{add_scaled, cell, cells, class_cells, kinds, softmax, softmax_fast};
@@ -61,7 +61,7 @@ pub(crate) struct Star {
 }
 
 impl Star {
-    pub(crate) fn compile(model: &Model) -> Result<Star, Unfit> {
+    pub(crate) fn compile(model: &Model, budget: &Budget) -> Result<Star, Unfit> {
         let shape = |text: String| Err(Unfit::Shape(text));
         if model.dense().is_some() {
             return shape(String::from("it cannot handle dense semantics"));
@@ -85,6 +85,11 @@ impl Star {
 
         let (c_count, a_count) = (classes.len(), attributes.len());
         let mut own = vec![0.0; c_count];
+        // Checked before the table is allocated, because large taxonomies reach this point.
+        if 16.0 * c_count as f64 * a_count as f64 > budget.bytes {
+            let needs = format!("a table of {c_count} classes × {a_count} attributes");
+            return Err(Unfit::Budget { needs });
+        }
         let mut costs = vec![[0.0f64; 2]; c_count * a_count];
         // Costs of an attribute while a class is off. They are charged to all other classes.
         let mut while_off: Vec<(usize, usize, [f64; 2])> = Vec::new();
@@ -543,7 +548,7 @@ fn row_of<T>(matrix: &mut Array2<T>, row: usize) -> &mut [T] {
 impl Kernel for Star {
     forward_to_own!();
 
-    fn view(&self) -> Compiled<'_> {
+    fn view<'a>(&'a self, _model: &Model) -> Compiled<'a> {
         Compiled::Classes(self.view())
     }
 

@@ -29,7 +29,7 @@ mod messages;
 use crate::infer::{Kernel, forward_to_own};
 use messages::{ForestMessages, HierarchyEdges};
 
-use crate::infer::approximate::registers::run_in_registers;
+use crate::infer::registers::run_in_registers;
 use crate::infer::{Answers, Block, Diagnosis, Evidence, MessageOptions, Number, Options, Unfit};
 use crate::model::{Model, Relation};
 

@@ -28,7 +28,7 @@ use edges::Edges;
 use messages::{Stride, TreeMessages, sweep};
 
 use crate::infer::approximate::network::{Frame, Network, PairPlace, Support};
-use crate::infer::approximate::registers::run_in_registers;
+use crate::infer::registers::run_in_registers;
 use crate::infer::{Answers, Block, Diagnosis, GroupForm, MessageOptions, Number, Options, Unfit};
 use crate::model::Model;
 use crate::numeric::{log_max, sigmoid};

@@ -11,6 +11,17 @@ use crate::infer::{Answers, Block, Number};
 /// When no more rows than this are left they run one by one, which is cheaper than idle lanes.
 const FEW: usize = 2;
 
+/// The rows of each register. Those of a register of one run one by one.
+pub(crate) fn registers(rows: usize, lanes: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let first = next;
+        let left = rows - first;
+        next += if left <= FEW { left.min(1) } else { left.min(lanes) };
+        (left > 0).then_some(first..next)
+    })
+}
+
 /// Runs all rows of a block. `one` runs a single row and `many` runs up to `lanes` rows.
 pub(crate) fn run_in_registers<E, T: Number>(
     engine: &E,
@@ -20,16 +31,11 @@ pub(crate) fn run_in_registers<E, T: Number>(
     one: impl Fn(&E, &Block<'_, T>, Range<usize>, &mut Answers<'_, T>),
     many: impl Fn(&E, &Block<'_, T>, Range<usize>, &mut Answers<'_, T>),
 ) {
-    let mut first = 0;
-    while first < block.rows() {
-        let left = block.rows() - first;
-        if left <= FEW {
-            one(engine, block, first..first + 1, answers);
-            first += 1;
+    for rows in registers(block.rows(), lanes) {
+        if rows.len() == 1 {
+            one(engine, block, rows, answers);
         } else {
-            let next = first + left.min(lanes);
-            many(engine, block, first..next, answers);
-            first = next;
+            many(engine, block, rows, answers);
         }
     }
 }
