@@ -44,7 +44,10 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     if evaluation.counts.known == 0 {
         bail!("the data have no targets to compare with");
     }
-    notes.extend(evaluation.lacks_negatives().map(|why| format!("{why} (--unlisted off)")));
+    notes.extend(evaluation.lacks_negatives().map(|why| match evaluation.rows_with_leaf {
+        rows if rows == evaluation.counts.rows => format!("{why} (--unlisted off)"),
+        _ => String::from(why),
+    }));
     notes.iter().for_each(|note| eprintln!("phex: {note}"));
     if let Some(path) = &command.report {
         let of = command.bundle.as_ref().or(command.probabilities.as_ref());

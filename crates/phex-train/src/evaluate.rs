@@ -3,8 +3,9 @@
 //! Cost: that of prediction, some rows at a time, and of [`phex::metrics`].
 
 use phex::decide::{Decision, Decisions, decide, decide_scores};
+use phex::graph::RelationGraph;
 use phex::infer::{Block, Engine, Evidence};
-use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
+use phex::metrics::{Evaluation, EvaluationOptions, TruthClosure, evaluate_sets};
 use phex::model::Model;
 use phex_io::{Features, Targets};
 
@@ -61,12 +62,25 @@ impl Predictor<'_> {
         options: &EvaluationOptions,
         best: Option<&Engine>,
     ) -> Result<Evaluation, Error> {
+        self.evaluate_by(&self.model.graph, examples, options, best)
+    }
+
+    /// The same with truths that are closed by the relations of another graph as well, such as the
+    /// given one, whose strengths the model may have softened.
+    pub(crate) fn evaluate_by(
+        &self,
+        given: &RelationGraph,
+        examples: &Examples<'_>,
+        options: &EvaluationOptions,
+        best: Option<&Engine>,
+    ) -> Result<Evaluation, Error> {
         let graph = &self.model.graph;
         let probabilities = self.predict(examples.features)?;
         let rows = 0..examples.rows();
         let sets = self.decide(&options.decision, best, examples.features, rows, &probabilities)?;
         let mut evidence: Vec<Evidence> = Vec::with_capacity(probabilities.len());
         (0..examples.rows()).for_each(|row| examples.push_evidence(row, &mut evidence));
+        TruthClosure::new(given).close(&mut evidence);
         let model = Model::new(graph)?;
         Ok(evaluate_sets(options, graph, &model, &probabilities, &evidence, &sets)?)
     }

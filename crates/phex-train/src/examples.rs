@@ -99,7 +99,7 @@ impl<'a> Examples<'a> {
     }
 
     /// The labels that are on in a row and have no child that is on.
-    fn most_specific(&self, row: usize, graph: &RelationGraph) -> Vec<u32> {
+    pub(crate) fn most_specific(&self, row: usize, graph: &RelationGraph) -> Vec<u32> {
         let on: Vec<u32> =
             self.targets.row(row).listed.iter().filter(|entry| entry.on).map(|e| e.label).collect();
         let topology = graph.topology();

@@ -25,6 +25,7 @@ mod optimiser;
 mod prior;
 mod recipe;
 mod run;
+mod taxonomy;
 mod trainer;
 mod tune;
 
@@ -43,5 +44,6 @@ pub use labels::{LabelFormat, LabelSettings, read_unlisted};
 pub use model::{Predictor, TrainedModel};
 pub use recipe::Recipe;
 pub use run::{CheckpointKeeper, RunFolder, RunInputs, RunRecord};
+pub use taxonomy::TaxonomyDoubt;
 pub use trainer::{EpochRecord, Flow, Observer, Profile, Progress, Silent, TrainedRun, Trainer};
 pub use tune::{SettingSummary, Trial, Tuning};

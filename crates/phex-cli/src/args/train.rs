@@ -143,6 +143,9 @@ pub(crate) struct TrainingSet {
     pub(crate) validation_fraction: Option<f64>,
     #[command(flatten)]
     pub(crate) labels: LabelArguments,
+    /// A row may have several labels at once, although each row lists only one
+    #[arg(long, help_heading = "Labels", conflicts_with = "single_label")]
+    pub(crate) multi_label: bool,
     /// Labels of the validation data, if --label-file has those of the training data
     #[arg(
         long,

@@ -36,7 +36,8 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     // Settings are checked before data are read, which may take long.
     Recipe::STANDARD.settle(&choices).map_err(with_flag)?;
     let graph = command.graph.given_graph()?;
-    let tables = TrainingTables::read(&command.set, &graph)?;
+    let mut tables = TrainingTables::read(&command.set, &graph)?;
+    tables.check_taxonomy(&command.set, &graph)?;
     let (training, validation) = tables.examples(&graph)?;
     let config = Recipe::STANDARD.config(&choices, &training, &graph).map_err(with_flag)?;
     let mut options = command.engine.options()?;

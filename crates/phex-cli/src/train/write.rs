@@ -86,10 +86,16 @@ fn results(run: &RunRecord<'_>) -> String {
         ("calibration error", evaluation.calibration_error),
     ];
     let mut text = format!("\nvalidation ({} rows)", run.validation_rows);
+    let one_sided = evaluation.lacks_negatives().is_some();
     for (name, value) in shown {
-        if let Some(value) = value {
-            text.push_str(&format!(", {name} {value:.4}"));
+        match value {
+            Some(value) => text.push_str(&format!(", {name} {value:.4}")),
+            None if one_sided => text.push_str(&format!(", {name} –")),
+            None => {}
         }
+    }
+    if one_sided {
+        text.push_str("  (no label is known to be off)");
     }
     if let Some(top) = evaluation.classes.as_ref().and_then(|classes| classes.top.first())
         && let Some(accuracy) = top.accuracy

@@ -280,7 +280,7 @@ fn wrong_values_are_explained() {
         (["--annealer", "steel"], "simulated-tabu, simulated, quantum, tabu"),
         (["--slices", "1"], "--slices is 1, but has to be 2 to 1024"),
         (["--beta", "3"], "two numbers above 0"),
-        (["--beta", "3,1"], "the hottest comes first"),
+        (["--beta", "3,1"], "the hottest first"),
         (["--method", "guess"], "mean-field"),
     ];
     for (flag, expected) in cases {

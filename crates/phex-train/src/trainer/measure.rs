@@ -39,6 +39,7 @@ impl Trainer<'_> {
         let objective = self.current_objective()?;
         let (training, validation) = (self.training, self.validation);
         let (rows, held_out) = (self.rows.len(), std::mem::take(&mut self.held_out));
+        let given = self.graph.clone();
         let model = self.into_model()?;
         let plan = objective.engine().map(|engine| engine.plan().clone());
         let predictor = Predictor::new(&model, objective);
@@ -54,8 +55,9 @@ impl Trainer<'_> {
         let accuracy = model.config.validation.metric == Metric::Accuracy;
         let classes = accuracy.then(Classes::default);
         let options = EvaluationOptions { classes, ..EvaluationOptions::default() };
-        let evaluation =
-            examples.map(|examples| predictor.evaluate(&examples, &options, None)).transpose()?;
+        let evaluation = examples
+            .map(|examples| predictor.evaluate_by(&given, &examples, &options, None))
+            .transpose()?;
         let validation_rows = examples.map_or(0, |examples| examples.rows());
         Ok(TrainedRun { fingerprint, plan, rows, validation_rows, evaluation, model })
     }

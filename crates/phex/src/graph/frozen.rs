@@ -143,10 +143,12 @@ impl RelationGraph {
             || self.one_of.iter().any(|group| group.labels.len() > 1)
     }
 
-    /// The first root of each part of the graph that no relation connects with the others. Labels
-    /// without any relation are left out.
+    /// The first root with children of each part of the graph that no relation connects with the
+    /// others, if there are several.
     pub fn unrelated_roots(&self) -> Vec<LabelId> {
-        let mut part: Vec<usize> = (0..self.len()).collect();
+        if self.rule.as_ref().is_some_and(|rule| rule.rule != ExclusionRule::Siblings) {
+            return Vec::new();
+        }
         fn find(part: &mut [usize], mut at: usize) -> usize {
             while part[at] != at {
                 part[at] = part[part[at]];
@@ -154,30 +156,20 @@ impl RelationGraph {
             }
             at
         }
-        let mut related = vec![false; self.len()];
+        let mut part: Vec<usize> = (0..self.len()).collect();
         let mut join = |a: LabelId, b: LabelId| {
             let (a, b) = (find(&mut part, a.index()), find(&mut part, b.index()));
-            // The smaller number names the part.
-            part[a.max(b)] = a.min(b);
+            part[a] = b;
         };
-        for edge in &self.hierarchy {
-            join(edge.parent, edge.child);
-            (related[edge.parent.index()], related[edge.child.index()]) = (true, true);
-        }
+        self.hierarchy.iter().for_each(|edge| join(edge.parent, edge.child));
         let groups = self.exclusions.iter().map(|exclusion| &exclusion.labels);
         for labels in groups.chain(self.one_of.iter().map(|group| &group.labels)) {
             labels.windows(2).for_each(|pair| join(pair[0], pair[1]));
-            labels.iter().for_each(|id| related[id.index()] = true);
-        }
-        if self.rule.as_ref().is_some_and(|rule| rule.rule != ExclusionRule::Siblings) {
-            return Vec::new();
         }
         let mut seen = vec![false; self.len()];
         let first = |id: &LabelId| {
-            related[id.index()] && {
-                let part = find(&mut part, id.index());
-                !std::mem::replace(&mut seen[part], true)
-            }
+            let part = find(&mut part, id.index());
+            !self.topology.children(*id).is_empty() && !std::mem::replace(&mut seen[part], true)
         };
         let roots: Vec<LabelId> = self.roots().filter(first).collect();
         if roots.len() > 1 { roots } else { Vec::new() }

@@ -199,12 +199,14 @@ fn isolated(graph: &RelationGraph) -> Vec<Finding> {
 
 /// Roots that no relation connects.
 fn unrelated_roots(graph: &RelationGraph) -> Option<Finding> {
-    let names: Vec<&str> = graph.unrelated_roots().iter().map(|&id| graph.name(id)).collect();
+    let roots = graph.unrelated_roots();
+    let names: Vec<&str> = roots.iter().map(|&id| graph.name(id)).collect();
     let message = format!(
         "{} roots are unrelated: {}; nothing says that a row is not all of them at once: write \
          `single_label = true` if a row can only be one of them",
         names.len(),
         quoted(&names)
     );
-    (!names.is_empty()).then(|| Finding::new(FindingKind::UnrelatedRoots, message).labels(names))
+    let place = &graph.label(*roots.first()?).place;
+    Some(Finding::new(FindingKind::UnrelatedRoots, message).labels(names).place(place))
 }
