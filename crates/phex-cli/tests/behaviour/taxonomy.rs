@@ -58,7 +58,16 @@ fn folder() -> tempfile::TempDir {
 
 fn train(path: &Path, graph: &str, more: &[&str]) -> (i32, Value, String) {
     let base = ["train", graph, "--data", "train.csv", "--label-column", "is", "--json"];
-    let rest = ["--validation-fraction", "0.1", "--no-report", "--out", "m", "--restart"];
+    let rest = [
+        "--validation-fraction",
+        "0.1",
+        "--no-report",
+        "--out",
+        "m",
+        "--restart",
+        "--learning-rate",
+        "0.03",
+    ];
     let (status, out, error) = run(path, &[&base[..], &rest[..], more].concat(), "");
     (status, serde_json::from_str(&out).unwrap_or_default(), error)
 }
