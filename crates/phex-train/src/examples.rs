@@ -130,7 +130,7 @@ impl<'a> Examples<'a> {
     }
 
     /// Whether each row is labelled with a leaf, or has every leaf on or off.
-    fn have_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
+    pub(crate) fn have_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
         let mut is_leaf = vec![false; graph.len()];
         graph.leaves().for_each(|leaf| is_leaf[leaf.index()] = true);
         let leaves = is_leaf.iter().filter(|leaf| **leaf).count();

@@ -31,6 +31,10 @@ pub struct Recipe {
     pub prior: bool,
     /// Standardised features are clipped to ± this value; 0 means no clipping.
     pub feature_clip: f64,
+    /// Factor on the scores of labels that have children, in single-label graphs.
+    pub inner_scale: f64,
+    /// Share of each batch that is drawn from rows labelled with a leaf, for heads with hidden layers.
+    pub leaf_share: f64,
     /// The loss under relations.
     pub loss: Loss,
     /// How a step follows from a gradient.
@@ -94,6 +98,8 @@ impl Recipe {
         start: Start::Zero,
         prior: false,
         feature_clip: 0.0,
+        inner_scale: 0.1,
+        leaf_share: 0.25,
         loss: Loss::Joint,
         rule: UpdateRule::AdamW { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
         momentum: 0.9,
@@ -163,8 +169,19 @@ impl Recipe {
         graph: &RelationGraph,
     ) -> Result<Config, Error> {
         let mut config = self.settle(choices)?;
-        if self.warms_up(choices, &config)
-            && let Some(epochs) = self.warm_up_epochs(&examples.counts(graph))
+        let counts = examples.counts(graph);
+        let has_relations = matches!(config.objective, ObjectiveConfig::Relations { .. });
+        if has_relations && graph.is_single_label() && !choices.sets_inner_scale() {
+            config.head.inner_scale = self.inner_scale;
+        }
+        let is_linear = config.head.hidden.is_empty();
+        let mixes = !is_linear && choices.leaf_share.is_none() && choices.warm_up.is_none();
+        if mixes && has_relations && !choices.sets_stages() {
+            if self.warm_up_epochs(&counts).is_some() {
+                config.stages[0].leaf_share = self.leaf_share;
+            }
+        } else if self.warms_up(choices, &config)
+            && let Some(epochs) = self.warm_up_epochs(&counts)
         {
             let first = self.warm_up_stage(&config.stages[0], epochs);
             config.stages.insert(0, first);
@@ -208,6 +225,7 @@ impl Recipe {
         Stage {
             name: String::from(Stage::WARM_UP),
             rows: RowChoice::MostSpecific,
+            leaf_share: 0.0,
             epochs,
             validate_every: epochs.div_ceil(self.warm_up_validations).max(1),
             ..next.clone()
@@ -224,6 +242,7 @@ impl Recipe {
             start: self.start,
             prior: self.prior,
             feature_clip: self.feature_clip,
+            inner_scale: 1.0,
         }
     }
 
@@ -246,6 +265,7 @@ impl Recipe {
             name: String::from(Stage::TRAIN),
             strength: StrengthSetting::Given,
             rows: RowChoice::All,
+            leaf_share: 0.0,
             epochs: self.epochs,
             validate_every: 1,
             learning_rate: None,

@@ -206,6 +206,11 @@ pub(crate) struct SettingArguments {
     /// over all rows [default: auto for relations, unless a curriculum or stages are given]
     #[arg(long, value_name = "EPOCHS")]
     pub(crate) warm_up: Option<WarmUp>,
+    #[arg(long, value_name = "FRACTION", help = with_default(
+        "Share of each batch that is drawn from the rows labelled with a leaf",
+        format!("{} with hidden layers, where only some rows have a leaf, else 0", RECIPE.leaf_share)
+    ))]
+    pub(crate) leaf_share: Option<f64>,
     #[arg(long, value_name = "N", help = with_default(
         "Passes over the training rows", RECIPE.epochs
     ))]
@@ -288,6 +293,11 @@ pub(crate) struct SettingArguments {
         RECIPE.feature_clip
     ))]
     pub(crate) feature_clip: Option<f64>,
+    #[arg(long, value_name = "FACTOR", help_heading = "Head", help = with_default(
+        "Factor on the scores of labels that have children",
+        format!("{} for single-label graphs, else 1", RECIPE.inner_scale)
+    ))]
+    pub(crate) inner_scale: Option<f64>,
     #[arg(
         long,
         value_name = "NAME",

@@ -62,6 +62,7 @@ impl HeadConfig {
         Range::Fraction.check("head.dropout", self.dropout)?;
         Range::Fraction.check("head.input_dropout", self.input_dropout)?;
         Range::NotNegative.check("head.feature_clip", self.feature_clip)?;
+        Range::NotNegative.check("head.inner_scale", self.inner_scale)?;
         match self.start {
             Start::Normal(deviation) => Range::NotNegative.check("head.start", deviation),
             Start::Zero | Start::Uniform => Ok(()),
