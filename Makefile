@@ -1,4 +1,4 @@
-# Every command that people and CI run, cheapest first. `make test` is the README's test command.
+# Every command that people and CI run. `make help` lists them; `make test` is the README's test command.
 CARGO ?= cargo
 TOOLS := target/tools
 DENY := $(TOOLS)/bin/cargo-deny
@@ -8,23 +8,51 @@ PYTHON := $(PYTHON_BIN)/python
 PYTHON_STAMP := .venv-test/stamp
 PYTHON_NEEDS := python/tests/requirements.txt
 PYTHON_CODE := conftest.py python docs lab/python examples/python
+# The oldest Rust that the crates promise to build with.
+RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+# Tests that cannot run append a line to it, which names the test and the reason.
+export PHEX_SKIPPED := $(abspath target/skipped.txt)
 
-.PHONY: cuda cuda-emulated test fmt clippy doc deny unit python docs wheel demo bench bench-python peers peers-check schema clean
+.PHONY: help test fmt clippy doc unit candle cuda cuda-emulated deny python docs package msrv names wheel demo \
+  bench bench-python peers peers-check schema clean
+.DEFAULT_GOAL := help
 
-test: fmt clippy doc unit cuda deny python docs
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-fmt:
+# The parts, cheapest first. At the end stand the time of each part and what was skipped.
+PARTS := fmt names clippy doc unit cuda deny package python docs
+test: ## every check and test, cheapest first
+	@mkdir -p target && rm -f "$(PHEX_SKIPPED)" target/times.txt
+	@for part in $(PARTS); do \
+	  echo "== make $$part"; start=$$(date +%s); \
+	  $(MAKE) --no-print-directory $$part || exit 1; \
+	  printf '%6d s  %s\n' $$(( $$(date +%s) - start )) $$part >> target/times.txt; \
+	done
+	@echo "== all parts passed"; cat target/times.txt
+	@if [ -s "$(PHEX_SKIPPED)" ]; then \
+	  echo "== skipped: $$(wc -l < "$(PHEX_SKIPPED)") tests could not run here; how many, and why:"; \
+	  sed 's/^[^ ]*: //' "$(PHEX_SKIPPED)" | sort | uniq -c | sort -rn; \
+	else echo "== no test was skipped"; fi
+
+fmt: ## the form of the Rust code
 	$(CARGO) fmt --all --check
 
-clippy:
+clippy: ## lints of the Rust code, warnings denied
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 
-doc:
+doc: ## the documentation of the crates
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --lib --no-deps --locked
 
 # With the real dimod and dwave-samplers on the other side; their environment is made once.
-unit: $(PYTHON_STAMP)
-	PHEX_PYTHON="$(abspath $(PYTHON))" $(CARGO) test --workspace --locked
+unit: $(PYTHON_STAMP) ## tests of the Rust crates
+	PHEX_PYTHON="$(abspath $(PYTHON))" $(CARGO) test --workspace --exclude phex-candle --locked
+
+candle: ## tests of phex-candle, which `make test` only lints
+	$(CARGO) test --locked -p phex-candle
+
+names: ## type names with three or more definitions: at most 8 may exist
+	lab/names.sh 8
 
 $(PYTHON_STAMP): $(PYTHON_NEEDS)
 	python3 -m venv .venv-test
@@ -33,7 +61,7 @@ $(PYTHON_STAMP): $(PYTHON_NEEDS)
 
 # The Python package: built, linted, typed, its stubs compared with what was built, tested. For release: what it
 # compiles is what `cargo run --release -- demo` needs too.
-python: $(PYTHON_STAMP)
+python: $(PYTHON_STAMP) ## the Python package: built, linted, typed, tested
 	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
 	$(PYTHON_BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	$(PYTHON_BIN)/ruff check --quiet $(PYTHON_CODE)
@@ -42,42 +70,54 @@ python: $(PYTHON_STAMP)
 	$(PYTHON) -m pytest
 
 # The documentation site, in docs/_build/html. Needs the package built by `make python`.
-docs: $(PYTHON_STAMP)
+docs: $(PYTHON_STAMP) ## the documentation site, in docs/_build/html
 	$(PYTHON_BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 # A wheel for any Linux of this processor with Python 3.11 or newer, in dist/.
-wheel: $(PYTHON_STAMP)
+wheel: $(PYTHON_STAMP) ## a Python wheel, in dist/
 	$(PYTHON_BIN)/maturin build --release --locked --out dist
 
 # The CUDA kernels on the processor, by an emulated driver: answers and faults, not speed; and whether NVRTC takes them, if
 # PyTorch has brought it. Needs a C++ compiler.
 EMULATED := LD_LIBRARY_PATH="$(abspath target/emulator)" PHEX_CUDA_CACHE="$(abspath target/emulator/kernels)" \
   EMULATOR_NVRTC="$$(ls $(abspath .venv-test)/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.?? 2>/dev/null | head -n 1)"
-cuda-emulated:
+cuda-emulated: ## all tests of the CUDA kernels on an emulated driver (slow)
 	crates/phex-cuda/emulator/build.sh target/emulator
 	$(EMULATED) $(CARGO) test --locked -p phex-cuda --test memory
 	$(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cuda --test behaviour
 	$(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cli --test behaviour device::
 
-# The quick ones of them.
-cuda: $(PYTHON_STAMP)
+# Three quick tests of them. A name that matches no test is an error.
+CUDA_TESTS := messages_of_few_strengths_agree ordinary_rows_stay_on_the_device extreme_rows_are_answered_all_the_same
+cuda: $(PYTHON_STAMP) ## quick tests of the CUDA kernels on an emulated driver
 	@if command -v $${CXX:-g++} >/dev/null; then \
 	  crates/phex-cuda/emulator/build.sh target/emulator && \
-	  $(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --workspace --locked --test behaviour -- few_strengths ordinary_rows extreme_rows; \
-	else echo "skipped: the CUDA kernels on an emulated driver, for there is no C++ compiler"; fi
+	  $(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --workspace --exclude phex-candle --locked \
+	    --test behaviour -- $(CUDA_TESTS) > target/cuda.txt; status=$$?; grep -v ' 0 passed\|^running 0\|^$$' target/cuda.txt; \
+	  [ $$status -eq 0 ] && grep -q 'test result: ok. $(words $(CUDA_TESTS)) passed' target/cuda.txt; \
+	else echo "make cuda: there is no C++ compiler" | tee -a "$(PHEX_SKIPPED)"; fi
 
 # Licences, sources and bans; installs the tool once, into target/.
-deny: $(DENY)
+deny: $(DENY) ## licences, sources and bans of the dependencies
 	PATH="$(abspath $(TOOLS)/bin):$$PATH" $(CARGO) deny --log-level error check bans licenses sources
 
 $(DENY):
 	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --debug --root $(TOOLS) --target-dir target/tools-build
 
-demo:
+# Every crate that is published can be packed from its own folder.
+package: ## the crates as they would be published
+	$(CARGO) package --workspace --exclude lab --exclude phex-python --no-verify --allow-dirty --locked --quiet
+
+# In a target folder of its own; rustup brings the compiler.
+msrv: ## whether the oldest Rust that we promise builds the crates
+	rustup toolchain install $(RUST_VERSION) --profile minimal --no-self-update
+	rustup run $(RUST_VERSION) cargo check --workspace --exclude lab --exclude phex-candle --locked --target-dir target/msrv
+
+demo: ## the demonstration on built-in data
 	$(CARGO) run --release -- demo
 
 # A benchmark: `make bench ARGS=infer`. Experiments: `cargo run --release -p lab -- experiment awa`.
-bench:
+bench: ## a benchmark: make bench ARGS=infer
 	$(CARGO) run --release --locked -p lab -- bench $(ARGS)
 
 # Peers of the benchmarks (lab/peers): two virtual environments, kept between runs.
@@ -86,7 +126,7 @@ PEERS_VENV ?= $(VENVS)/.venv-peers
 PGMAX_VENV ?= $(VENVS)/.venv-pgmax
 PGMPY_VENV ?= $(VENVS)/.venv-pgmpy
 
-peers: $(PEERS_VENV)/stamp $(PGMAX_VENV)/stamp
+peers: $(PEERS_VENV)/stamp $(PGMAX_VENV)/stamp ## environments of the peers of the benchmarks
 
 $(PEERS_VENV)/stamp: lab/peers/requirements.txt
 	python3 -m venv $(@D)
@@ -104,18 +144,18 @@ $(PGMPY_VENV)/stamp: lab/python/requirements-pgmpy.txt
 	touch $@
 
 # The Python package beside pgmpy, PGMax and PyTorch, and what a call costs more than from Rust.
-bench-python: peers $(PGMPY_VENV)/stamp $(PYTHON_STAMP)
+bench-python: peers $(PGMPY_VENV)/stamp $(PYTHON_STAMP) ## the Python package beside its peers
 	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
 	$(CARGO) build --release --locked -p lab
 	$(PYTHON) lab/python/peers.py --peers-venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV) \
 	  --pgmpy-venv $(PGMPY_VENV) $(ARGS)
 
-peers-check: peers
+peers-check: peers ## whether the peers give the same answers
 	$(PEERS_VENV)/bin/python lab/peers/check_peers.py --venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV)
 
 # Rewrites the JSON schema of graph files after a change of their form.
-schema:
+schema: ## the JSON schema of graph files, after a change of their form
 	UPDATE_SCHEMA=1 $(CARGO) test -p phex-io schema
 
-clean:
+clean: ## removes what was built
 	$(CARGO) clean

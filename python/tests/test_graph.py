@@ -19,12 +19,12 @@ ROOT = Path(__file__).parents[2]
 BROKEN = ROOT / "crates/phex-cli/examples/animals-broken.toml"
 GRAPHS = named()
 ELSEWHERE = {"sh", "uai", "coo", "bqm", "qubo", "sparse", "samples"}
-"""Fences of docs/formats.md that are no label graphs."""
+"""Fences of docs/reference/formats.md that are no label graphs."""
 
 
 def examples() -> list[tuple[str, str]]:
-    """The examples of docs/formats.md that are label graphs."""
-    pieces = (ROOT / "docs/formats.md").read_text(encoding="utf-8").split("```")[1::2]
+    """The examples of docs/reference/formats.md that are label graphs."""
+    pieces = (ROOT / "docs/reference/formats.md").read_text(encoding="utf-8").split("```")[1::2]
     return [(name, text) for name, text in (p.split("\n", 1) for p in pieces) if name not in ELSEWHERE]
 
 

@@ -30,10 +30,15 @@ pub enum Error {
         found: DType,
     },
     /// A target that is not valid evidence.
-    #[error("target {at}: {value} is not valid; {}", phex::infer::Evidence::EXPECTED)]
+    #[error(
+        "row {row}, column {column} of the targets: {value} is not valid; {}",
+        phex::infer::Evidence::EXPECTED
+    )]
     Target {
-        /// Its position in the tensor, row by row.
-        at: usize,
+        /// The row, counted from 0.
+        row: usize,
+        /// The column, which is the index of the label.
+        column: usize,
         /// The value.
         value: f64,
     },

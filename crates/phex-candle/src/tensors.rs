@@ -43,8 +43,11 @@ pub(crate) fn targets(tensor: &Tensor, logits: &Tensor) -> Result<Vec<Evidence>,
         let expected = format!("{:?}, the shape of the logits", logits.dims());
         return Err(Error::Shape { what: "the targets", expected, found: tensor.dims().to_vec() });
     }
-    let entry =
-        |(at, value): (usize, f64)| Evidence::from_number(value).ok_or(Error::Target { at, value });
+    let labels = logits.dims().last().copied().unwrap_or(1).max(1);
+    let entry = |(at, value): (usize, f64)| {
+        let (row, column) = (at / labels, at % labels);
+        Evidence::from_number(value).ok_or(Error::Target { row, column, value })
+    };
     doubles(tensor)?.into_iter().enumerate().map(entry).collect()
 }
 

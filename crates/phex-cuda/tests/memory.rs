@@ -28,7 +28,7 @@ fn take_all_but(device: &Device, left: usize) -> Vec<DeviceMemory> {
 fn rows_go_in_parts_and_the_error_says_what_is_missing() {
     let device = match Device::open(0) {
         Ok(device) => device,
-        Err(error) => return println!("skipped: no CUDA device ({error})"),
+        Err(error) => return phex::testkit::skip(&format!("there is no CUDA device: {error}")),
     };
     let mut builder = GraphBuilder::new();
     for pair in 0..500 {

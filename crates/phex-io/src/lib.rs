@@ -23,11 +23,11 @@
 //! ```
 //!
 //! - [`ScoreReader`], [`EvidenceReader`] and [`ScoreWriter`] stream tables of scores, evidence and
-//!   probabilities as CSV, npy or Parquet; `docs/tables.md` describes them.
+//!   probabilities as CSV, npy or Parquet; `docs/reference/tables.md` describes them.
 //! - [`read_dataset`] reads features and targets for training, and [`write_bundle`] and
-//!   [`read_bundle`] store a trained model in a folder; `docs/datasets.md` describes both.
+//!   [`read_bundle`] store a trained model in a folder; `docs/reference/datasets.md` describes both.
 //! - [`read_uai`] and [`read_ising`] read models of other programs, and [`read_samples`] the samples
-//!   of their solvers; `docs/formats.md` describes them and the graph formats.
+//!   of their solvers; `docs/reference/formats.md` describes them and the graph formats.
 //!
 //! Files from strangers are safe to read: [`Limits`] keep them from filling the memory, and a
 //! damaged file gives an [`Error`], never a panic.
@@ -45,7 +45,7 @@ pub use bundle::{
 };
 pub use error::{CellLocation, Error, RecordNumber};
 pub use files::limits::Limits;
-pub use files::output::{Output, write_text};
+pub use files::output::{Output, is_unfinished, write_text};
 pub use graphs::{
     ClassMatrix, Format, ReadOptions, cell_strengths, graph_of_arff, graph_to_string, parse_graph,
     read_graph, read_graph_from, write_graph,

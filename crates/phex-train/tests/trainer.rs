@@ -287,6 +287,11 @@ fn a_run_folder_resumes_and_knows_when_it_is_finished() {
     let notes = vec![String::from("a note")];
     let record = RunRecord::new(&run, "test", None, String::from("cpu"), notes);
     folder.write_model(&run, &record, None).unwrap();
+    // What a killed process left is in nobody's way.
+    std::fs::write(folder.path().join(".phex-17UAk8"), "half a repo").unwrap();
+    let folder = RunFolder::open(folder.path()).unwrap();
+    folder.write_model(&run, &record, None).unwrap();
+    assert!(!folder.path().join(".phex-17UAk8").exists());
     assert!(folder.checkpoint_file().exists(), "kept until the run is complete");
     folder.complete(&record).unwrap();
     assert!(!folder.checkpoint_file().parent().unwrap().exists());

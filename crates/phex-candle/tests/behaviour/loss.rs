@@ -115,14 +115,31 @@ fn strides_and_types_of_tensors_make_no_difference() {
     let others = slope(&gradient, &larger).iter().filter(|slope| **slope != 0.0).count();
     assert_eq!(others, expected.1.iter().filter(|slope| **slope != 0.0).count());
 
-    for dtype in [DType::I64, DType::I32, DType::F32, DType::F16, DType::U8, DType::U32] {
-        // Types without a sign have no −1: any number but 0 and 1 will do.
-        let unknown = if matches!(dtype, DType::U8 | DType::U32) { 255.0 } else { -1.0 };
-        let entry = |value: &f64| if [0.0, 1.0].contains(value) { *value } else { unknown };
-        let values: Vec<f64> = targets().iter().map(entry).collect();
-        let known = matrix(&values, 4).to_dtype(dtype).unwrap();
-        let value = loss.forward(&plain, &known, None).unwrap();
+    let entry = |value: &f64| if value.is_nan() { -1.0 } else { *value }; // Integers have no NaN.
+    let known = matrix(&targets().iter().map(entry).collect::<Vec<f64>>(), 4);
+    for dtype in [DType::I64, DType::I32, DType::F32, DType::F16] {
+        let value = loss.forward(&plain, &known.to_dtype(dtype).unwrap(), None).unwrap();
         assert_eq!(numbers(&value), expected.0, "{dtype:?}");
+    }
+    // Types without a sign have no −1: they serve where everything is known.
+    let complete: Vec<f64> = targets().iter().map(|value| value.max(0.0)).collect();
+    let loss = RelationLoss::new(loss.engine().clone(), Loss::Marginal);
+    let signed = loss.forward(&plain, &matrix(&complete, 4), None).unwrap();
+    for dtype in [DType::U8, DType::U32] {
+        let known = matrix(&complete, 4).to_dtype(dtype).unwrap();
+        let value = loss.forward(&plain, &known, None).unwrap();
+        assert_eq!(numbers(&value), numbers(&signed), "{dtype:?}");
+    }
+}
+
+#[test]
+fn targets_other_than_on_off_and_unknown_are_refused() {
+    let loss = RelationLoss::new(engine(&graph()), Loss::Joint);
+    for bad in [0.3, 255.0, -2.0] {
+        let mut values = targets();
+        values[LABELS + 2] = bad;
+        let found = loss.forward(&matrix(&[0.0; 24], 4), &matrix(&values, 4), None);
+        assert!(matches!(found, Err(Error::Target { row: 1, column: 2, .. })), "{found:?}");
     }
 }
 
@@ -161,7 +178,7 @@ fn errors_name_the_row_and_the_label() {
     }
 
     let narrow = message(loss.forward(&matrix(&[0.0; 20], 4), &known, None));
-    assert_eq!(narrow, "the logits have the shape [4, 5], but need rows × 6 labels");
+    assert_eq!(narrow, "the logits have the shape [4, 5] instead of rows × 6 labels");
     let flat = scores.flatten_all().unwrap();
     assert!(message(loss.forward(&flat, &known, None)).contains("[24]"));
     let few = message(loss.forward(&scores, &known.narrow(0, 0, 3).unwrap(), None));

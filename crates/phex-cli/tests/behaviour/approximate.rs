@@ -194,15 +194,7 @@ fn ising_files_are_annealed() {
 
 #[test]
 fn a_known_optimum_is_found() {
-    let root = match std::env::var_os("PHEX_DATA") {
-        Some(folder) => std::path::PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let path = root.join("ising/beasley/bqp50-1.sparse");
-    if !path.exists() {
-        eprintln!("skipped: no data at {} (set PHEX_DATA)", path.display());
-        return;
-    }
+    let Some(path) = phex::testkit::data("ising/beasley/bqp50-1.sparse") else { return };
     let file = path.display().to_string();
     let (found, _) = fine(folder().path(), &["map", &file, "--method", "anneal"]);
     assert_eq!(number(&table(&found)[0], "log_weight"), 2098.0);
@@ -280,7 +272,7 @@ fn wrong_values_are_explained() {
         (["--annealer", "steel"], "simulated-tabu, simulated, quantum, tabu"),
         (["--slices", "1"], "--slices is 1, but has to be 2 to 1024"),
         (["--beta", "3"], "two numbers above 0"),
-        (["--beta", "3,1"], "the hottest first"),
+        (["--beta", "3,1"], "has to be given with the hottest first"),
         (["--method", "guess"], "mean-field"),
     ];
     for (flag, expected) in cases {

@@ -15,7 +15,7 @@ fn has_gpu() -> bool {
     match phex_cuda::Device::open(0) {
         Ok(_) => true,
         Err(error) => {
-            println!("skipped: no CUDA device ({error})");
+            phex::testkit::skip(&format!("there is no CUDA device: {error}"));
             false
         }
     }

@@ -1,7 +1,6 @@
 //! `phex graph` as a user runs it: the real binary, a temporary folder each.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -35,20 +34,6 @@ fn file(name: &str, text: &str) -> (tempfile::TempDir, String) {
 
 fn example(name: &str) -> String {
     format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The folder of real data, or why there is none.
-fn data(folder: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("PHEX_DATA") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let path = root.join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    eprintln!("skipped: no data at {} (set PHEX_DATA)", path.display());
-    None
 }
 
 #[test]
@@ -266,7 +251,7 @@ fn show_prints_an_outline_and_draws() {
 
 #[test]
 fn imagenet_has_the_known_numbers() {
-    let Some(data) = data("imagenet") else { return };
+    let Some(data) = phex::testkit::data("imagenet") else { return };
     let path = |name: &str| data.join(name).to_str().unwrap().to_owned();
     let edges = path("ilsvrc2012_hierarchy_edges.tsv");
     let nodes = path("ilsvrc2012_hierarchy_nodes.tsv");

@@ -7,7 +7,7 @@ pub(crate) fn device() -> Option<Device> {
     match Device::open(0) {
         Ok(device) => Some(device),
         Err(error) => {
-            println!("skipped: no CUDA device ({error})");
+            phex::testkit::skip(&format!("there is no CUDA device: {error}"));
             None
         }
     }

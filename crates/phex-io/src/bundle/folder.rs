@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::PARTS;
+use crate::files::output::is_unfinished;
 
 /// The path of a bundle, and the path of the old one while it is replaced.
 pub(super) struct BundlePaths {
@@ -83,7 +84,7 @@ fn hidden(name: &OsString, end: &str) -> OsString {
     hidden
 }
 
-/// Deletes the parts of a bundle and its folder, and nothing else.
+/// Deletes the parts of a bundle, what killed processes left of them, and the folder; nothing else.
 fn remove(folder: &Path) -> io::Result<()> {
     if !folder.exists() {
         return Ok(());
@@ -92,6 +93,12 @@ fn remove(folder: &Path) -> io::Result<()> {
         match fs::remove_file(folder.join(part)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
+        }
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if is_unfinished(&entry.file_name()) {
+            fs::remove_file(entry.path())?;
         }
     }
     fs::remove_dir(folder)

@@ -11,7 +11,7 @@ use super::{
     BUNDLE_VERSION, Bundle, CARD, CONFIG, FORMAT, GRAPH, MODEL, PARTS, RESERVED, read,
     write_tensors,
 };
-use crate::files::output::write_text;
+use crate::files::output::{is_unfinished, write_text};
 use crate::{Error, Format, write_graph};
 
 /// Writes a bundle to a new folder, or replaces an existing bundle.
@@ -75,6 +75,9 @@ fn may_replace(target: &Path) -> Result<(), Error> {
     let mut empty = true;
     for entry in fs::read_dir(target).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
+        if is_unfinished(&name) {
+            continue;
+        }
         empty = false;
         if !PARTS.iter().any(|part| name.as_os_str() == *part) {
             return wrong(format!(

@@ -9,6 +9,14 @@ use tempfile::NamedTempFile;
 use super::input::is_standard;
 use crate::Error;
 
+/// How the names of files that are being written begin. A process that is killed leaves them behind.
+const UNFINISHED: &str = ".phex-";
+
+/// Whether a file of this name is what a killed process left of an output.
+pub fn is_unfinished(name: &std::ffi::OsStr) -> bool {
+    name.to_string_lossy().starts_with(UNFINISHED)
+}
+
 /// Writes a text to a file that appears once it is complete, or to standard output for `-`.
 pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
     let write = || {
@@ -72,7 +80,7 @@ impl Output {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(Permissions::from_mode(0o666));
         }
-        let file = builder.prefix(".phex-").tempfile_in(folder)?;
+        let file = builder.prefix(UNFINISHED).tempfile_in(folder)?;
         Ok(Output::File { file, target, old: old.map(|old| old.permissions()) })
     }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::files::input::SNIFFED;
 
-/// A file format of label-relation graphs. `docs/formats.md` describes each.
+/// A file format of label-relation graphs. `docs/reference/formats.md` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {

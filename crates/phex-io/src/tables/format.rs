@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// A file format of tables. `docs/tables.md` describes each.
+/// A file format of tables. `docs/reference/tables.md` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TableFormat {

@@ -4,9 +4,9 @@
 //! straight into numbers. All readers stand on it:
 //!
 //! - [`scores`] reads and writes tables with one row per example and one column per label, in
-//!   pieces, so that memory does not grow with the length of a table. `docs/tables.md` describes
+//!   pieces, so that memory does not grow with the length of a table. `docs/reference/tables.md` describes
 //!   them.
-//! - [`dataset`] reads features and targets for training into memory. `docs/datasets.md` describes
+//! - [`dataset`] reads features and targets for training into memory. `docs/reference/datasets.md` describes
 //!   them.
 
 mod cursor;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::common::{data, names};
+use crate::common::names;
 use phex::graph::GraphBuilder;
+use phex::testkit::data;
 use phex_io::{
     Dataset, DatasetOptions, ReadOptions, TargetOptions, TargetSource, Unlisted, graph_of_arff,
     read_dataset, read_graph,

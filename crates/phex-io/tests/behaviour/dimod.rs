@@ -53,7 +53,7 @@ fn assert_close(found: &[f64], expected: &[f64], what: &str) {
 
 fn exchange(folder: &Path, ising: &Ising, states: &[Vec<bool>]) -> bool {
     let Some(python) = std::env::var_os("PHEX_PYTHON") else {
-        eprintln!("skipped: PHEX_PYTHON names no interpreter with dimod (`make unit` makes one)");
+        phex::testkit::skip("PHEX_PYTHON names no interpreter with dimod; `make unit` makes one");
         return false;
     };
     write_ising(ising, &folder.join("phex.coo"), None).unwrap();

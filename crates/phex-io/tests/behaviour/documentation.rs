@@ -1,4 +1,4 @@
-//! The examples of `docs/formats.md` are read as what they claim to be.
+//! The examples of `docs/reference/formats.md` are read as what they claim to be.
 
 use phex_io::{
     Format, IsingFormat, ReadOptions, parse_graph, parse_ising, parse_samples, parse_uai,
@@ -6,7 +6,7 @@ use phex_io::{
 
 #[test]
 fn examples_can_be_read() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/formats.md");
     let text = std::fs::read_to_string(path).unwrap();
     let mut read = 0;
     // Between fences, every other piece is an example that starts with the name of its format.
@@ -47,7 +47,7 @@ fn read_elsewhere(name: &str, example: &[u8]) -> bool {
 
 #[test]
 fn every_format_is_described() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/formats.md");
     let text = std::fs::read_to_string(path).unwrap();
     for format in Format::ALL {
         assert!(text.contains(&format!("`{format}`")), "{format}");

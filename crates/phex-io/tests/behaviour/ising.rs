@@ -275,7 +275,7 @@ fn descend(ising: &Ising, starts: usize) -> f64 {
 
 #[test]
 fn real_files_have_their_known_optima() {
-    let Some(folder) = crate::common::data("ising") else { return };
+    let Some(folder) = phex::testkit::data("ising") else { return };
     let cases = [
         ("beasley/bqp50-1.sparse", None, -2098.0),
         ("beasley/bqp50-2.sparse", None, -3702.0),

@@ -2,23 +2,10 @@
 //! it these tests say so and pass.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use phex::graph::{RelationGraph, Strength};
+use phex::testkit::data;
 use phex_io::{Format, ReadOptions, graph_to_string, parse_graph, read_graph};
-
-fn data(name: &str) -> Option<PathBuf> {
-    let folder = match std::env::var_os("PHEX_DATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-    };
-    let path = folder.join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    println!("skipped: no data at {}", path.display());
-    None
-}
 
 fn read(name: &str, options: &ReadOptions) -> Option<RelationGraph> {
     let path = data(name)?;

@@ -282,7 +282,7 @@ fn readers_and_writers_can_be_sent_to_threads() {
 
 #[test]
 fn examples_of_the_documentation_can_be_read() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tables.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/tables.md");
     let text = fs::read_to_string(path).unwrap();
     let examples: Vec<&str> =
         text.split("```csv\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

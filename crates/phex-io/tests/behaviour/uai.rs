@@ -19,7 +19,7 @@ fn answer(model: Model) -> (f64, Vec<f64>) {
 
 #[test]
 fn every_problem_loads_and_small_ones_have_their_reference_answers() {
-    let Some(folder) = crate::common::data("uai") else { return };
+    let Some(folder) = phex::testkit::data("uai") else { return };
     let mut files: Vec<_> =
         std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "uai"));

@@ -58,7 +58,8 @@ impl RunFolder {
             let failed = |source| phex_io::Error::Read { path: path.display().to_string(), source };
             for entry in fs::read_dir(path).map_err(failed)? {
                 let name = entry.map_err(failed)?.file_name();
-                if !BUNDLE.iter().chain(&EXTRA).any(|part| name.as_os_str() == *part) {
+                let ours = BUNDLE.iter().chain(&EXTRA).any(|part| name.as_os_str() == *part);
+                if !ours && !phex_io::is_unfinished(&name) {
                     return wrong(format!(
                         "the folder holds `{}`, which is not part of a model; choose another folder",
                         name.display()
@@ -147,7 +148,7 @@ impl RunFolder {
             for entry in entries {
                 let entry = entry?;
                 let name = entry.file_name();
-                if name == CHECKPOINT || name.to_string_lossy().starts_with(".phex-") {
+                if name == CHECKPOINT || phex_io::is_unfinished(&name) {
                     fs::remove_file(entry.path())?;
                 }
             }

@@ -1,12 +1,14 @@
-//! Random graphs, random numbers and a brute-force oracle, for tests.
+//! Random graphs, random numbers, a brute-force oracle and real data, for tests.
 //!
 //! [`RandomGraph`] draws graphs of a given shape. [`Oracle`] applies the definitions literally to
 //! all 2ⁿ states. It shares no code with what it checks, and is not fast.
 
+mod data;
 mod numbers;
 mod oracle;
 mod random;
 
+pub use data::{data, imagenet_edges, skip};
 pub use numbers::Random;
 pub use oracle::{MAX_LABELS, Oracle};
 pub use random::{HierarchyShape, RandomGraph, RandomStrengths};

@@ -318,10 +318,7 @@ fn it_stops_when_told_and_takes_degenerate_input() {
 /// Proven optima of Biq Mac: files of lines `i j w`, `Σ w_ii x_i + 2 Σ w_ij x_i x_j`, and a maximum cut.
 #[test]
 fn proven_optima_are_reached() {
-    let root = match std::env::var_os("PHEX_DATA") {
-        Some(root) => std::path::PathBuf::from(root),
-        None => std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
+    let Some(folder) = phex::testkit::data("ising") else { return };
     let files = [
         ("beasley/bqp50-1.sparse", -2098.0),
         ("beasley/bqp100-1.sparse", -7970.0),
@@ -329,11 +326,7 @@ fn proven_optima_are_reached() {
         ("ising/t3g5_5555", -10_933_215.0),
     ];
     for (file, optimum) in files {
-        let path = root.join("ising").join(file);
-        let Ok(text) = std::fs::read_to_string(&path) else {
-            eprintln!("skipped: no data at {} (set PHEX_DATA)", path.display());
-            return;
-        };
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
         let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().unwrap());
         let n = numbers.next().unwrap() as usize;
         let numbers: Vec<f64> = numbers.skip(1).collect();

@@ -1,24 +1,9 @@
-//! The 1860 labels of ILSVRC2012: engines that take the same model agree.
-
-use std::path::{Path, PathBuf};
+//! The 1860 labels of ILSVRC2012: engines that can handle the same model agree.
 
 use phex::graph::{ExclusionRule, GraphBuilder, Strength};
 use phex::infer::{Block, Engine, Method, Options, Want};
 use phex::model::Model;
-
-fn edges() -> Option<Vec<(String, String)>> {
-    let root = match std::env::var_os("PHEX_DATA") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let path = root.join("imagenet/ilsvrc2012_hierarchy_edges.tsv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: no data at {} (set PHEX_DATA)", path.display());
-        return None;
-    };
-    let pairs = text.lines().skip(1).filter_map(|line| line.split_once('\t'));
-    Some(pairs.map(|(parent, child)| (parent.to_owned(), child.to_owned())).collect())
-}
+use phex::testkit::imagenet_edges;
 
 fn model(
     edges: &[(String, String)],
@@ -70,7 +55,7 @@ fn difference(model: &Model, one: Method, other: Method) -> f64 {
 
 #[test]
 fn family_agrees_with_junction_on_the_single_parent_tree() {
-    let Some(edges) = edges() else { return };
+    let Some(edges) = imagenet_edges() else { return };
     let mut seen = std::collections::HashSet::new();
     let tree: Vec<(String, String)> =
         edges.into_iter().filter(|(_, child)| seen.insert(child.clone())).collect();
@@ -84,7 +69,7 @@ fn family_agrees_with_junction_on_the_single_parent_tree() {
 
 #[test]
 fn junction_agrees_with_states_when_all_is_hard() {
-    let Some(edges) = edges() else { return };
+    let Some(edges) = imagenet_edges() else { return };
     for leaves in [false, true] {
         let hard = Strength::Hard;
         let model = model(&edges, ExclusionRule::NoCommonDescendant, hard, hard, leaves);
@@ -95,7 +80,7 @@ fn junction_agrees_with_states_when_all_is_hard() {
 
 #[test]
 fn soft_and_hard_mixed_is_answered_with_consistent_groups() {
-    let Some(edges) = edges() else { return };
+    let Some(edges) = imagenet_edges() else { return };
     let (soft, hard) = (Strength::U(0.5), Strength::Hard);
     let model = model(&edges, ExclusionRule::NoCommonDescendant, soft, hard, true);
     let engine = Engine::compile(model, &Options::default()).unwrap();

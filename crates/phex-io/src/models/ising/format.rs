@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::str::FromStr;
 
-/// A file format of Ising models. `docs/formats.md` describes each.
+/// A file format of Ising models. `docs/reference/formats.md` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IsingFormat {

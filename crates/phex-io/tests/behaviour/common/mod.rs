@@ -1,7 +1,7 @@
 //! What the tests share.
 #![allow(dead_code)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use phex::infer::Evidence;
 use phex_io::{
@@ -11,20 +11,6 @@ use phex_io::{
 
 pub fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
-}
-
-/// A folder of the real data, where there is any.
-pub fn data(folder: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("PHEX_DATA") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let path = root.join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    eprintln!("skipped: no data at {} (set PHEX_DATA)", path.display());
-    None
 }
 
 /// The codes of evidence: 1 on, 0 off, -1 unknown.

@@ -1,26 +1,18 @@
 //! Tests on the ImageNet graph: 1860 labels, 74 of which have several parents.
 
-use std::path::PathBuf;
-
 use super::Junction;
 use crate::graph::{ExclusionRule, GraphBuilder, Strength};
 use crate::infer::{Answers, Block, Budget};
 use crate::model::{Model, Relation};
 use crate::numeric::Scalar;
+use crate::testkit::imagenet_edges;
 
-/// The model, or `None` and a printed note when the data is missing.
+/// The model, or `None` where the data is missing.
 fn model(hierarchy: Strength, rule: ExclusionRule, soft: Strength, one_of: bool) -> Option<Model> {
-    let data = std::env::var_os("PHEX_DATA").map(PathBuf::from);
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let path = data.unwrap_or_else(beside).join("imagenet/ilsvrc2012_hierarchy_edges.tsv");
-    let Ok(edges) = std::fs::read_to_string(path) else {
-        println!("skipped: no imagenet/ilsvrc2012_hierarchy_edges.tsv under PHEX_DATA");
-        return None;
-    };
+    let edges = imagenet_edges()?;
     let mut builder = GraphBuilder::new();
-    for line in edges.lines().skip(1) {
-        let (parent, child) = line.split_once('\t').expect("two columns");
-        builder.hierarchy(parent, child.trim(), Some(hierarchy));
+    for (parent, child) in &edges {
+        builder.hierarchy(parent, child, Some(hierarchy));
     }
     builder.exclusion_rule(rule, Some(soft));
     if one_of {
