@@ -46,6 +46,9 @@ impl Config {
         for rate in stages.iter().filter_map(|stage| stage.learning_rate) {
             Range::Positive.check("stages.learning_rate", rate)?;
         }
+        for stage in stages {
+            Range::Fraction.check("stages.leaf_share", stage.leaf_share)?;
+        }
         if let StrengthConfig::Learned { prior, learning_rate, every, .. } = self.strengths {
             Range::NotNegative.check("strengths.prior", prior)?;
             Range::Positive.check("strengths.learning_rate", learning_rate)?;
