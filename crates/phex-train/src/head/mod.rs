@@ -117,6 +117,27 @@ impl Head {
         self.weights.is_empty()
     }
 
+    /// Takes the weights of a head of the same layout, so that rows have the same scores under this
+    /// head's scale.
+    pub(crate) fn copy_weights(&mut self, other: &Head) {
+        self.weights.clone_from(&other.weights);
+        self.averages.clone_from(&other.averages);
+        let (Some(layer), true) = (self.layout.layers.last(), self.scale != other.scale) else {
+            return;
+        };
+        let of = |head: &Head, label: usize| head.scale.as_ref().map_or(1.0, |scale| scale[label]);
+        let ratio = |label| match of(self, label) {
+            0.0 => 0.0,
+            own => of(other, label) / own,
+        };
+        let ratios: Vec<f32> = (0..self.outputs).map(ratio).collect();
+        for range in [layer.weight.clone(), layer.bias.clone()] {
+            for row in self.weights[range].chunks_exact_mut(self.outputs) {
+                row.iter_mut().zip(&ratios).for_each(|(weight, ratio)| *weight *= ratio);
+            }
+        }
+    }
+
     /// Sets the biases of the last layer so that these are the scores of a row without features.
     pub(crate) fn set_biases(&mut self, biases: &[f32]) {
         if let Some(layer) = self.layout.layers.last() {

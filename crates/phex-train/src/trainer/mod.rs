@@ -215,8 +215,7 @@ impl<'a> Trainer<'a> {
                 ),
             });
         }
-        own.weights.clone_from(&head.weights);
-        own.averages.clone_from(&head.averages);
+        own.copy_weights(head);
         self.state.optimiser = Optimiser::new(&self.config.optimiser, own.layout(), &own.weights);
         Ok(())
     }
