@@ -11,6 +11,7 @@
 
 mod checkpoint;
 mod choices;
+mod compare;
 mod config;
 mod engine;
 mod error;
@@ -31,6 +32,7 @@ mod tune;
 
 pub use checkpoint::Checkpoint;
 pub use choices::TrainingChoices;
+pub use compare::{ComparedScores, Comparison};
 pub use config::{
     ClassWeights, Config, Curriculum, HeadConfig, Metric, Norm, ObjectiveConfig, OptimiserConfig,
     RateSchedule, RowChoice, Stage, Start, StrengthConfig, StrengthSetting, UpdateRule,

@@ -26,7 +26,8 @@ impl RunRecord<'_> {
         let mut card = model.card(title);
         card.training = format!("Trained on {} rows. {}", self.rows, card.training);
         card.evaluation = evaluation;
-        card.limits = self.notes.iter().map(|note| format!("- {note}\n")).collect();
+        let limits = self.notes.iter().chain(&self.verdict);
+        card.limits = limits.map(|note| format!("- {note}\n")).collect();
         card
     }
 }

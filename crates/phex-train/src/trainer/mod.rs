@@ -58,6 +58,8 @@ pub struct Trainer<'a> {
     weights_fingerprint: Option<u64>,
     fingerprint: OnceLock<u64>,
     profile: Profile,
+    /// Whether the model is compared with baselines at the end.
+    compares: bool,
 }
 
 impl<'a> Trainer<'a> {
@@ -125,6 +127,7 @@ impl<'a> Trainer<'a> {
             weights_fingerprint: None,
             fingerprint: OnceLock::new(),
             profile: Profile::default(),
+            compares: true,
         })
     }
 
