@@ -89,6 +89,9 @@ pub(crate) struct RunArguments {
     /// Write no report
     #[arg(long)]
     pub(crate) no_report: bool,
+    /// Do not compare the model with label frequencies and sums of leaves
+    #[arg(long)]
+    pub(crate) no_baselines: bool,
     #[arg(
         long,
         value_name = "SECONDS",

@@ -18,7 +18,7 @@ use display::ProgressDisplay;
 
 pub(crate) use settings::with_flag;
 pub(crate) use tables::{TrainingTables, examples};
-pub(crate) use write::RunOutputs;
+pub(crate) use write::{RunOutputs, comparison_table};
 
 pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     use_threads(command.run.threads);
@@ -98,6 +98,9 @@ pub(crate) fn finish(
     let seconds = arguments.checkpoint_every.unwrap_or(Recipe::STANDARD.checkpoint_seconds);
     let every = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     let mut display = ProgressDisplay::new(arguments, trainer.config().validation.metric, about);
+    if arguments.no_baselines {
+        trainer = trainer.without_baselines();
+    }
     let run = trainer.run_measured(&mut folder.keep_checkpoints(every, &mut display));
     display.finish();
     Ok(run?)

@@ -78,6 +78,7 @@ fn accuracy(path: &Path) -> f64 {
         run(path, &["eval", "m", "--data", "test.csv", "--json", "--top", "1"], "");
     assert_eq!(status, 0, "{error}");
     let evaluation: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(evaluation["comparison"]["baselines"][0]["name"], "label frequencies");
     evaluation["classes"]["top"][0]["accuracy"].as_f64().unwrap()
 }
 
@@ -99,18 +100,28 @@ fn one_word_gives_the_better_model_and_no_number_praises_the_other() {
         let value = validation[metric]["micro"].as_f64().unwrap_or(0.0);
         assert!(value < 0.9, "{metric} {value}");
     }
+    let last = error.lines().last().unwrap_or_default();
+    assert!(last.contains("clearly worse than sums of leaves (accuracy"), "{error}");
+    assert_eq!(
+        record["verdict"].as_str().map(|verdict| format!("phex: {verdict}")),
+        Some(last.into())
+    );
+    let names = [0, 1].map(|at| record["comparison"]["baselines"][at]["name"].clone());
+    assert_eq!(names, ["sums of leaves", "label frequencies"]);
     let of_siblings = accuracy(path);
 
     let (status, record, error) = train(path, "single.toml", &[]);
     assert_eq!(status, 0, "{error}");
     assert!(!error.contains("unrelated"), "{error}");
     assert!(record["validation"]["average_precision"]["micro"].is_f64());
+    assert!(record["verdict"].is_null() && error.contains("\nlabel frequencies "), "{error}");
     let of_single = accuracy(path);
     assert!(of_single > of_siblings + 0.05, "{of_single} {of_siblings}");
     // The word survives in the model, and the flag means the same.
     let graph = fs::read_to_string(path.join("m/graph.json")).unwrap();
     assert!(graph.contains("\"single_label\": true"), "{graph}");
-    assert_eq!(train(path, "siblings.toml", &["--single-label"]).0, 0);
+    let (status, record, _) = train(path, "siblings.toml", &["--single-label", "--no-baselines"]);
+    assert!(status == 0 && record["comparison"].is_null());
     assert_eq!(accuracy(path), of_single);
 
     // Exactly one leaf is on, in all rows.
@@ -140,7 +151,8 @@ fn training_stops_where_nothing_excludes_anything() {
     }
     assert!(validation["calibration_error"].is_null() && validation["log_loss"].is_null());
     assert!(
-        error.contains("AU(PRC) –") && error.contains("no label is known to be off"),
+        error.contains("this model                      –")
+            && error.contains("–  (no label is known to be off)"),
         "{error}"
     );
     assert!(!error.contains("unlisted"), "the rows are not labelled down to the leaf: {error}");
