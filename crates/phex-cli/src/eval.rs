@@ -11,14 +11,15 @@ use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
 use phex::model::Model;
 use phex_io::{Limits, ReadOptions, ScoreReader, ScoreValues, Targets};
 use phex_report::evaluation_page;
-use phex_train::{LabelSettings, TrainedModel};
+use phex_train::{Comparison, LabelSettings, TrainedModel};
+use serde::Serialize;
 
 use crate::args::EvalCommand;
 use crate::data::{self, label_settings};
 use crate::device::Device;
 use crate::infer::use_threads;
-use crate::train::{examples, with_flag};
-use crate::{Outcome, output, predict};
+use crate::train::{comparison_table, examples, with_flag};
+use crate::{Outcome, output, pages, predict};
 
 pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     use_threads(command.threads);
@@ -35,7 +36,7 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     if !command.top.is_empty() {
         options.top.clone_from(&command.top);
     }
-    let (graph, evaluation, mut notes) =
+    let Evaluated { graph, evaluation, comparison, mut notes } =
         match (&command.bundle, &command.graph, &command.probabilities) {
             (Some(bundle), ..) => of_model(command, bundle, &options)?,
             (None, Some(graph), Some(table)) => of_table(command, graph, table, &options)?,
@@ -44,8 +45,14 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     if evaluation.counts.known == 0 {
         bail!("the data have no targets to compare with");
     }
-    notes.extend(evaluation.lacks_negatives().map(|why| format!("{why} (--unlisted off)")));
+    notes.extend(evaluation.lacks_negatives().map(|why| match evaluation.rows_with_leaf {
+        rows if rows == evaluation.counts.rows => format!("{why} (--unlisted off)"),
+        _ => String::from(why),
+    }));
+    let comparison = comparison.filter(|_| !command.no_baselines);
+    notes.extend(comparison.iter().flat_map(|comparison| comparison.signs.iter().cloned()));
     notes.iter().for_each(|note| eprintln!("phex: {note}"));
+    let verdict = comparison.as_ref().and_then(Comparison::verdict);
     if let Some(path) = &command.report {
         let of = command.bundle.as_ref().or(command.probabilities.as_ref());
         let title = of.map_or(String::new(), |path| format!("Evaluation of {}", path.display()));
@@ -53,21 +60,44 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
             command.data.data.iter().map(|f| f.display().to_string()).collect();
         let rows = evaluation.counts.rows;
         let subtitle = format!("{rows} rows of {}", files.join(", "));
-        let page = evaluation_page(&title, &subtitle, &graph, &evaluation, &notes);
+        let notes: Vec<String> = verdict.iter().chain(&notes).cloned().collect();
+        let table = comparison.as_ref().map(pages::comparison);
+        let page = evaluation_page(&title, &subtitle, &graph, &evaluation, table.as_ref(), &notes);
         phex_io::write_text(path, &page.html())?;
     }
     if command.json {
-        output::json(&evaluation)?;
-    } else if command.all {
-        output::text(&format!("{evaluation:#}"))?;
-    } else {
-        output::text(&evaluation.to_string())?;
+        output::json(&EvaluationOutput { evaluation: &evaluation, comparison, verdict })?;
+        return Ok(Outcome::Fine);
     }
+    output::text(&match command.all {
+        true => format!("{evaluation:#}"),
+        false => evaluation.to_string(),
+    })?;
+    if let Some(comparison) = &comparison {
+        output::text(&format!("\n{}\n", comparison_table("to beat", comparison)))?;
+    }
+    verdict.iter().for_each(|verdict| eprintln!("phex: {verdict}"));
     Ok(Outcome::Fine)
 }
 
-/// The graph, the results and notes for the user.
-type Evaluated = (RelationGraph, Evaluation, Vec<String>);
+/// What was evaluated, with notes for the user.
+struct Evaluated {
+    graph: RelationGraph,
+    evaluation: Evaluation,
+    comparison: Option<Comparison>,
+    notes: Vec<String>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct EvaluationOutput<'e> {
+    #[serde(flatten)]
+    evaluation: &'e Evaluation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<Comparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<String>,
+}
 
 fn of_model(
     command: &EvalCommand,
@@ -86,10 +116,11 @@ fn of_model(
     let predictor = predict::predictor(&model, &command.engine, &device)?;
     let best = predict::best_of(&model, &predictor, Some(&command.decide), &command.engine)?;
     let examples = examples(&data, &model.graph)?;
-    let evaluation = predictor.evaluate(&examples, options, best.as_ref())?;
+    let (evaluation, comparison) =
+        predictor.evaluate_beside_frequencies(&examples, options, best.as_ref())?;
     let mut notes = predict::notes(&predictor, best.as_ref());
     notes.extend(data::unseen(&data));
-    Ok((bundle.graph, evaluation, notes))
+    Ok(Evaluated { graph: bundle.graph, evaluation, comparison: Some(comparison), notes })
 }
 
 fn of_table(
@@ -125,7 +156,9 @@ fn of_table(
     let model = Arc::new(Model::new(&graph)?);
     let sets = decide(&command.decide, &graph, &probabilities)?;
     let evaluation = evaluate_sets(options, &graph, &model, &probabilities, &evidence, &sets)?;
-    Ok((graph, evaluation, Vec::new()))
+    let single: Vec<f32> = probabilities.iter().map(|p| *p as f32).collect();
+    let comparison = Some(Comparison::with_own_frequencies(&graph, &single, &evidence)?);
+    Ok(Evaluated { graph, evaluation, comparison, notes: Vec::new() })
 }
 
 /// The targets for a table of probabilities.

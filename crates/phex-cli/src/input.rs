@@ -49,6 +49,9 @@ impl GraphFile {
             let defaults = *builder.current_defaults();
             builder.defaults(Defaults { strength: Some(strength), ..defaults });
         }
+        if self.single_label {
+            builder.single_label();
+        }
         if let Some(name) = &self.one_of_leaves {
             builder.one_of_leaves(name);
         }

@@ -1,10 +1,15 @@
 //! From trained models to the pages of `phex-report`.
 
 use phex::learn::Strengths;
+use phex::metrics::Spread;
 use phex_report::{
-    EpochPoint, Page, SettingsTable, StageStart, TrainingContent, TrainingCurves, training_page,
+    EpochPoint, MethodTable, MetricColumn, Page, SettingsTable, StageStart, TrainingContent,
+    TrainingCurves, training_page,
 };
-use phex_train::{EpochRecord, Metric, StrengthConfig, TrainedModel, TrainedRun};
+use phex_train::{
+    ComparedScores, Comparison, EpochRecord, Metric, RunRecord, StrengthConfig, TrainedModel,
+    TrainedRun,
+};
 
 /// At most this many learned strengths are listed.
 const LISTED: usize = 60;
@@ -14,18 +19,46 @@ pub(crate) fn training(
     title: &str,
     subtitle: &str,
     run: &TrainedRun,
-    notes: &[String],
+    record: &RunRecord<'_>,
 ) -> anyhow::Result<Page> {
     let model = &run.model;
+    let notes: Vec<String> = record.verdict.iter().chain(&record.notes).cloned().collect();
     let content = TrainingContent {
         graph: &model.graph,
         curves: curves(model),
         evaluation: run.evaluation.as_ref(),
+        comparison: run.comparison.as_ref().map(comparison),
         strengths: strengths(model),
         settings: SettingsTable::from_json(&serde_json::to_value(&model.config)?),
-        notes,
+        notes: &notes,
     };
     Ok(training_page(title, subtitle, &content))
+}
+
+/// A model beside what it has to beat.
+pub(crate) fn comparison(comparison: &Comparison) -> MethodTable {
+    type Score = fn(&ComparedScores) -> Option<f64>;
+    let all: [(&str, bool, Score); 4] = [
+        ("AU(PRC)", true, |scores| scores.au_prc),
+        ("F1", true, |scores| scores.f1),
+        ("log-loss", false, |scores| scores.log_loss),
+        ("accuracy", true, |scores| scores.accuracy),
+    ];
+    let exists = |score: &Score| comparison.all().any(|scores| score(scores).is_some());
+    let shown: Vec<_> = all.into_iter().filter(|(_, _, score)| exists(score)).collect();
+    let value = |value: Option<f64>| Spread::single(value.unwrap_or(f64::NAN));
+    let column = |(name, higher_is_better, _): &(&str, bool, Score)| MetricColumn {
+        name: String::from(*name),
+        higher_is_better: *higher_is_better,
+    };
+    let method = |scores: &ComparedScores| {
+        let values = shown.iter().map(|(_, _, score)| value(score(scores))).collect();
+        (String::from(scores.name), values)
+    };
+    MethodTable {
+        metrics: shown.iter().map(column).collect(),
+        methods: comparison.all().map(method).collect(),
+    }
 }
 
 /// Losses, the metric and the learning rate by epoch.

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use phex::graph::{RelationGraph, Strength};
 use phex::infer::Options;
-use phex::metrics::{Evaluation, Spread};
+use phex::metrics::Spread;
 use phex_io::write_text;
 use phex_report::{MethodTable, MetricColumn, Page, Section, SettingsTable, StrengthCurve};
 use phex_train::{
@@ -89,7 +89,8 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
     let results = command.out.join(RESULTS);
     let mut tuning =
         if command.run.restart { Tuning::new(metric) } else { read(&results, metric)? };
-    let tables = TrainingTables::read(&command.set, &graph)?;
+    let mut tables = TrainingTables::read(&command.set, &graph)?;
+    tables.check_taxonomy(&command.set, &graph)?;
     if tables.validation.is_none() && config.validation.fraction == 0.0 {
         bail!("strengths are compared on validation data: give --valid or --validation-fraction");
     }
@@ -111,13 +112,6 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
             }
             trial_folder.forget_other_checkpoint(&fingerprint)?;
             let run = train::finish(trainer, &trial_folder, &command.run, &about)?;
-            let one_sided = run.evaluation.as_ref().and_then(Evaluation::lacks_negatives);
-            if let Some(why) = one_sided.filter(|_| metric == Metric::AuPrc) {
-                bail!(
-                    "the metric {metric} cannot choose: {why} (--unlisted off), or use --metric \
-                     accuracy"
-                );
-            }
             let trial = Trial {
                 setting,
                 seed,

@@ -223,6 +223,13 @@ impl GraphBuilder {
         Ok(slf)
     }
 
+    /// A tree of kinds, each thing is one of them: labels without a common descendant exclude each other,
+    /// and exactly one leaf is on.
+    fn single_label(mut slf: PyRefMut<'_, Self>) -> PyRefMut<'_, Self> {
+        slf.0.single_label();
+        slf
+    }
+
     /// What a soft graph charges for: `sparse` (declared relations) or `dense` (all that follow).
     fn semantics<'py>(
         mut slf: PyRefMut<'py, Self>,

@@ -73,6 +73,10 @@ pub struct TrainingChoices {
     pub prior: Option<bool>,
     /// Standardised features are clipped to ± this value.
     pub feature_clip: Option<f64>,
+    /// Factor on the scores of labels that have children.
+    pub inner_scale: Option<f64>,
+    /// Share of each batch that is drawn from the rows labelled with a leaf.
+    pub leaf_share: Option<f64>,
     /// How a step follows from a gradient.
     #[serde(deserialize_with = "from_text")]
     pub optimiser: Option<UpdateRule>,
@@ -122,6 +126,11 @@ impl TrainingChoices {
     /// Whether the nested settings have this one.
     pub(crate) fn sets_in(&self, section: &str, setting: &str) -> bool {
         self.settings.get(section).is_some_and(|nested| nested.get(setting).is_some())
+    }
+
+    /// Whether the scale of inner scores is the user's.
+    pub(crate) fn sets_inner_scale(&self) -> bool {
+        self.inner_scale.is_some() || self.sets_in("head", "inner_scale")
     }
 
     /// The settings with these choices, not yet checked.
@@ -174,6 +183,7 @@ impl TrainingChoices {
         set(&mut head.start, &self.start);
         set(&mut head.prior, &self.prior);
         set(&mut head.feature_clip, &self.feature_clip);
+        set(&mut head.inner_scale, &self.inner_scale);
     }
 
     fn set_optimiser(&self, config: &mut Config) -> Result<(), Error> {
@@ -220,6 +230,7 @@ impl TrainingChoices {
         let mut last = stages.pop().unwrap_or_else(|| recipe.stage());
         set(&mut last.epochs, &self.epochs);
         set(&mut last.strength, &self.strength);
+        set(&mut last.leaf_share, &self.leaf_share);
         if self.curriculum.is_none() && self.warm_up.is_none() {
             stages.push(last);
             return Ok(stages);

@@ -3,16 +3,25 @@
 //! Cost: that of prediction, some rows at a time, and of [`phex::metrics`].
 
 use phex::decide::{Decision, Decisions, decide, decide_scores};
+use phex::graph::RelationGraph;
 use phex::infer::{Block, Engine, Evidence};
-use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
+use phex::metrics::{Evaluation, EvaluationOptions, TruthClosure, evaluate_sets};
 use phex::model::Model;
 use phex_io::{Features, Targets};
 
 use crate::model::Predictor;
-use crate::{Error, Examples};
+use crate::{Comparison, Error, Examples};
 
 /// Rows predicted at a time.
 const PIECE: usize = 512;
+
+/// Rows with what a model says about them and what is known.
+pub(crate) struct JudgedRows {
+    pub(crate) evaluation: Evaluation,
+    pub(crate) probabilities: Vec<f32>,
+    /// Closed by the relations.
+    pub(crate) truths: Vec<Evidence>,
+}
 
 impl Predictor<'_> {
     /// The probability of each label in every row.
@@ -61,14 +70,45 @@ impl Predictor<'_> {
         options: &EvaluationOptions,
         best: Option<&Engine>,
     ) -> Result<Evaluation, Error> {
+        Ok(self.evaluate_by(&self.model.graph, examples, options, best)?.evaluation)
+    }
+
+    /// The model beside the label frequencies of the same examples.
+    ///
+    /// # Errors
+    /// As [`Predictor::evaluate`].
+    pub fn evaluate_beside_frequencies(
+        &self,
+        examples: &Examples<'_>,
+        options: &EvaluationOptions,
+        best: Option<&Engine>,
+    ) -> Result<(Evaluation, Comparison), Error> {
+        let graph = &self.model.graph;
+        let judged = self.evaluate_by(graph, examples, options, best)?;
+        let comparison =
+            Comparison::with_own_frequencies(graph, &judged.probabilities, &judged.truths)?;
+        Ok((judged.evaluation, comparison))
+    }
+
+    /// The same with truths that are closed by the relations of another graph as well, such as the
+    /// given one, whose strengths the model may have softened.
+    pub(crate) fn evaluate_by(
+        &self,
+        given: &RelationGraph,
+        examples: &Examples<'_>,
+        options: &EvaluationOptions,
+        best: Option<&Engine>,
+    ) -> Result<JudgedRows, Error> {
         let graph = &self.model.graph;
         let probabilities = self.predict(examples.features)?;
         let rows = 0..examples.rows();
         let sets = self.decide(&options.decision, best, examples.features, rows, &probabilities)?;
-        let mut evidence: Vec<Evidence> = Vec::with_capacity(probabilities.len());
-        (0..examples.rows()).for_each(|row| examples.push_evidence(row, &mut evidence));
+        let mut truths: Vec<Evidence> = Vec::with_capacity(probabilities.len());
+        (0..examples.rows()).for_each(|row| examples.push_evidence(row, &mut truths));
+        TruthClosure::new(given).close(&mut truths);
         let model = Model::new(graph)?;
-        Ok(evaluate_sets(options, graph, &model, &probabilities, &evidence, &sets)?)
+        let evaluation = evaluate_sets(options, graph, &model, &probabilities, &truths, &sets)?;
+        Ok(JudgedRows { evaluation, probabilities, truths })
     }
 }
 

@@ -99,7 +99,7 @@ impl<'a> Examples<'a> {
     }
 
     /// The labels that are on in a row and have no child that is on.
-    fn most_specific(&self, row: usize, graph: &RelationGraph) -> Vec<u32> {
+    pub(crate) fn most_specific(&self, row: usize, graph: &RelationGraph) -> Vec<u32> {
         let on: Vec<u32> =
             self.targets.row(row).listed.iter().filter(|entry| entry.on).map(|e| e.label).collect();
         let topology = graph.topology();
@@ -130,7 +130,7 @@ impl<'a> Examples<'a> {
     }
 
     /// Whether each row is labelled with a leaf, or has every leaf on or off.
-    fn have_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
+    pub(crate) fn have_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
         let mut is_leaf = vec![false; graph.len()];
         graph.leaves().for_each(|leaf| is_leaf[leaf.index()] = true);
         let leaves = is_leaf.iter().filter(|leaf| **leaf).count();

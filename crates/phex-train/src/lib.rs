@@ -11,6 +11,7 @@
 
 mod checkpoint;
 mod choices;
+mod compare;
 mod config;
 mod engine;
 mod error;
@@ -25,11 +26,13 @@ mod optimiser;
 mod prior;
 mod recipe;
 mod run;
+mod taxonomy;
 mod trainer;
 mod tune;
 
 pub use checkpoint::Checkpoint;
 pub use choices::TrainingChoices;
+pub use compare::{ComparedScores, Comparison};
 pub use config::{
     ClassWeights, Config, Curriculum, HeadConfig, Metric, Norm, ObjectiveConfig, OptimiserConfig,
     RateSchedule, RowChoice, Stage, Start, StrengthConfig, StrengthSetting, UpdateRule,
@@ -43,5 +46,6 @@ pub use labels::{LabelFormat, LabelSettings, read_unlisted};
 pub use model::{Predictor, TrainedModel};
 pub use recipe::Recipe;
 pub use run::{CheckpointKeeper, RunFolder, RunInputs, RunRecord};
+pub use taxonomy::TaxonomyDoubt;
 pub use trainer::{EpochRecord, Flow, Observer, Profile, Progress, Silent, TrainedRun, Trainer};
 pub use tune::{SettingSummary, Trial, Tuning};

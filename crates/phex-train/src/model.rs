@@ -124,7 +124,7 @@ impl TrainedModel {
             }
         };
         let inputs = written.inputs;
-        let mut head = Head::new(&written.config.head, inputs, bundle.graph.len(), 0);
+        let mut head = Head::of_graph(&written.config.head, inputs, &bundle.graph, 0);
         let layout = head.layout().clone();
         for part in &layout.weights {
             head.weights[part.range.clone()].copy_from_slice(read(&part.name, &part.shape)?);

@@ -2,6 +2,16 @@
 //!
 //! [`Recipe::STANDARD`] and [`Recipe::ESTIMATOR`] have the numbers. The command line, Python and the demo
 //! state only what a user chose ([`TrainingChoices`]) and let a recipe fill in the rest.
+//!
+//! # What follows from graph and rows
+//! - **Scale of inner scores.** In a single-label graph under relations, the scores of labels that have
+//!   children are multiplied by [`Recipe::inner_scale`]. An inner score collects the gradients of all
+//!   rows below it; without the scale it moves first and most, and the leaves learn little.
+//! - **Rows labelled with a leaf.** Where only some rows are, and at least [`Recipe::warm_up_rows`], a
+//!   linear head first trains on these alone ([`Recipe::warm_up_epochs`]), and a head with hidden layers
+//!   draws [`Recipe::leaf_share`] of each batch from them.
+//!
+//! A choice of the user always wins over these rules.
 
 use phex::graph::{RelationGraph, Strength};
 use phex::learn::{Loss, Tie};
@@ -30,6 +40,10 @@ pub struct Recipe {
     pub prior: bool,
     /// Standardised features are clipped to ± this value; 0 means no clipping.
     pub feature_clip: f64,
+    /// Factor on the scores of labels that have children, in single-label graphs.
+    pub inner_scale: f64,
+    /// Share of each batch that is drawn from rows labelled with a leaf, for heads with hidden layers.
+    pub leaf_share: f64,
     /// The loss under relations.
     pub loss: Loss,
     /// How a step follows from a gradient.
@@ -100,6 +114,8 @@ impl Recipe {
         start: Start::Zero,
         prior: false,
         feature_clip: 0.0,
+        inner_scale: 0.1,
+        leaf_share: 0.25,
         loss: Loss::Joint,
         rule: UpdateRule::AdamW { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
         momentum: 0.9,
@@ -190,8 +206,19 @@ impl Recipe {
             let rows = examples.rows() / self.epoch_steps;
             config.optimiser.batch = rows.clamp(self.smallest_batch, self.batch);
         }
-        if self.warms_up(choices, &config)
-            && let Some(epochs) = self.warm_up_epochs(&examples.counts(graph))
+        let counts = examples.counts(graph);
+        let has_relations = matches!(config.objective, ObjectiveConfig::Relations { .. });
+        if has_relations && graph.is_single_label() && !choices.sets_inner_scale() {
+            config.head.inner_scale = self.inner_scale;
+        }
+        let is_linear = config.head.hidden.is_empty();
+        let mixes = !is_linear && choices.leaf_share.is_none() && choices.warm_up.is_none();
+        if mixes && has_relations && !choices.sets_stages() {
+            if self.warm_up_epochs(&counts).is_some() {
+                config.stages[0].leaf_share = self.leaf_share;
+            }
+        } else if self.warms_up(choices, &config)
+            && let Some(epochs) = self.warm_up_epochs(&counts)
         {
             let first = self.warm_up_stage(&config.stages[0], epochs);
             config.stages.insert(0, first);
@@ -235,6 +262,7 @@ impl Recipe {
         Stage {
             name: String::from(Stage::WARM_UP),
             rows: RowChoice::MostSpecific,
+            leaf_share: 0.0,
             epochs,
             validate_every: epochs.div_ceil(self.warm_up_validations).max(1),
             ..next.clone()
@@ -251,6 +279,7 @@ impl Recipe {
             start: self.start,
             prior: self.prior,
             feature_clip: self.feature_clip,
+            inner_scale: 1.0,
         }
     }
 
@@ -273,6 +302,7 @@ impl Recipe {
             name: String::from(Stage::TRAIN),
             strength: StrengthSetting::Given,
             rows: RowChoice::All,
+            leaf_share: 0.0,
             epochs: self.epochs,
             validate_every: 1,
             learning_rate: None,
@@ -308,5 +338,48 @@ impl Stage {
     /// A warm-up of so many epochs before this stage, by the standard recipe.
     pub fn warm_up(&self, epochs: usize) -> Stage {
         Recipe::STANDARD.warm_up_stage(self, epochs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use phex::graph::GraphBuilder;
+    use phex_io::{Features, Target, Targets};
+
+    use super::*;
+
+    /// The settings for 40 rows of which 10 are labelled with a leaf.
+    fn config(single_label: bool, choices: &str) -> Config {
+        let mut builder = GraphBuilder::new();
+        builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+        if single_label {
+            builder.single_label();
+        }
+        let graph = builder.build().unwrap();
+        let mut targets = Targets::new(graph.len());
+        (0..40).for_each(|row| targets.push(&[Target { label: (row % 4) / 3, on: true }], false));
+        let features =
+            Features { names: vec!["x".into()], rows: 40, columns: 1, values: vec![0.0; 40] };
+        let examples = Examples::new(&features, &targets, &graph).unwrap();
+        let choices: TrainingChoices = serde_json::from_str(choices).unwrap();
+        Recipe::STANDARD.config(&choices, &examples, &graph).unwrap()
+    }
+
+    #[test]
+    fn single_label_graphs_scale_inner_scores_and_networks_mix_leaf_rows_into_batches() {
+        let recipe = Recipe::STANDARD;
+        let linear = config(true, "{}");
+        assert_eq!(linear.head.inner_scale, recipe.inner_scale);
+        assert_eq!(linear.head.start, Start::Zero);
+        assert_eq!((linear.stages.len(), linear.stages[1].leaf_share), (2, 0.0));
+        let network = config(true, r#"{"hidden": [8]}"#);
+        assert_eq!((network.stages.len(), network.stages[0].leaf_share), (1, recipe.leaf_share));
+        assert_eq!(config(false, "{}").head.inner_scale, 1.0);
+        let chosen = config(true, r#"{"inner_scale": 1.0, "leaf_share": 0.1, "warm_up": "0"}"#);
+        assert_eq!((chosen.head.inner_scale, chosen.stages[0].leaf_share), (1.0, 0.1));
+        assert_eq!(chosen.stages.len(), 1);
+        let nested = config(true, r#"{"settings": {"head": {"inner_scale": 0.5}}}"#);
+        assert_eq!(nested.head.inner_scale, 0.5);
+        assert_eq!(config(true, r#"{"objective": "independent"}"#).head.inner_scale, 1.0);
     }
 }

@@ -90,6 +90,7 @@ fn everything() -> Config {
             start: Start::Normal(0.1),
             prior: true,
             feature_clip: 3.0,
+            inner_scale: 0.5,
         },
         optimiser: OptimiserConfig {
             learning_rate: 5e-3,
@@ -106,7 +107,13 @@ fn everything() -> Config {
                 epochs: 2,
                 ..Stage::default()
             },
-            Stage { name: "all".into(), epochs: 4, learning_rate: Some(3e-3), ..Stage::default() },
+            Stage {
+                name: "all".into(),
+                epochs: 4,
+                leaf_share: 0.7,
+                learning_rate: Some(3e-3),
+                ..Stage::default()
+            },
         ],
         strengths: StrengthConfig::Learned {
             tie: Tie::Kind,

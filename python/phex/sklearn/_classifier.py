@@ -75,6 +75,8 @@ class RelationClassifier(RelationAnswers):
         input_dropout: The fraction of features dropped at random in training.
         norm: Normalisation of hidden layers: `none`, `batch` or `layer`.
         prior: Whether biases start at the frequencies of the labels.
+        inner_scale: The factor on the scores of labels that have children. None: .1 for single-label
+            graphs, else 1.
         loss: `joint` (minus the log-probability of all targets of a row at once) or `marginal` (the sum
             over its targets). Only the latter accepts rows that contradict hard relations.
         epochs: How often training goes over the rows.
@@ -90,6 +92,8 @@ class RelationClassifier(RelationAnswers):
         warm_up: Epochs on the rows labelled with a leaf, before all rows are used. `auto`: as many steps
             as one epoch over all rows, if some rows are labelled with a leaf and some are not; otherwise
             coarse rows favour leaves at random before fine rows are seen.
+        leaf_share: The share of each batch that is drawn from the rows labelled with a leaf. None: .25
+            with hidden layers where only some rows have a leaf, else 0.
         validation_fraction: The fraction of the rows held out to choose the epoch to keep.
         metric: What chooses it: `loss`, `accuracy` or `au-prc`.
         patience: Training ends after so many epochs without improvement; 0 means never.
@@ -129,7 +133,7 @@ class RelationClassifier(RelationAnswers):
     >>> import phex
     >>> from phex.sklearn import RelationClassifier
     >>> builder = phex.GraphBuilder().hierarchy("pet", ["dog", "cat"])
-    >>> graph = builder.hierarchy("dog", ["husky", "poodle"]).exclude("siblings").build()
+    >>> graph = builder.hierarchy("dog", ["husky", "poodle"]).single_label().build()
     >>> X = [[0, 0], [0, 1], [1, 0], [1, 1], [0, 0], [0, 1], [1, 0], [1, 1]]
     >>> y = ["husky", "poodle", "cat", "cat", "dog", "dog", "pet", "cat"]
     >>> classifier = RelationClassifier(graph, epochs=200, random_state=0).fit(X, y)
@@ -154,6 +158,7 @@ class RelationClassifier(RelationAnswers):
         input_dropout: float | None = None,
         norm: str | None = None,
         prior: bool | None = None,
+        inner_scale: float | None = None,
         loss: str | None = None,
         epochs: int | None = None,
         learning_rate: float | None = None,
@@ -163,6 +168,7 @@ class RelationClassifier(RelationAnswers):
         strength: Any = None,
         learn_strengths: str | None = None,
         warm_up: int | str | None = None,
+        leaf_share: float | None = None,
         validation_fraction: float | None = None,
         metric: str | None = None,
         patience: int | None = None,
@@ -182,6 +188,7 @@ class RelationClassifier(RelationAnswers):
         self.input_dropout = input_dropout
         self.norm = norm
         self.prior = prior
+        self.inner_scale = inner_scale
         self.loss = loss
         self.epochs = epochs
         self.learning_rate = learning_rate
@@ -191,6 +198,7 @@ class RelationClassifier(RelationAnswers):
         self.strength = strength
         self.learn_strengths = learn_strengths
         self.warm_up = warm_up
+        self.leaf_share = leaf_share
         self.validation_fraction = validation_fraction
         self.metric = metric
         self.patience = patience

@@ -74,6 +74,10 @@ pub(crate) struct GraphFile {
     /// Exclusion rule, if the file has none
     #[arg(long, value_name = "RULE")]
     pub(crate) exclude: Option<RuleName>,
+    /// Each thing is exactly one kind: labels without a common descendant exclude each other, and
+    /// exactly one leaf is on
+    #[arg(long, conflicts_with_all = ["one_of_leaves"])]
+    pub(crate) single_label: bool,
     /// Add a one-of group of this name over the leaves of the hierarchy
     #[arg(long, value_name = "NAME")]
     pub(crate) one_of_leaves: Option<String>,

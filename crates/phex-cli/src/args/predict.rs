@@ -63,6 +63,9 @@ pub(crate) struct EvalCommand {
     /// Write a report
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Do not compare with the label frequencies of the data
+    #[arg(long)]
+    pub(crate) no_baselines: bool,
     /// Print one line per label as well
     #[arg(long)]
     pub(crate) all: bool,

@@ -89,6 +89,9 @@ pub(crate) struct RunArguments {
     /// Write no report
     #[arg(long)]
     pub(crate) no_report: bool,
+    /// Do not compare the model with label frequencies and sums of leaves
+    #[arg(long)]
+    pub(crate) no_baselines: bool,
     #[arg(
         long,
         value_name = "SECONDS",
@@ -143,6 +146,9 @@ pub(crate) struct TrainingSet {
     pub(crate) validation_fraction: Option<f64>,
     #[command(flatten)]
     pub(crate) labels: LabelArguments,
+    /// A row may have several labels at once, although each row lists only one
+    #[arg(long, help_heading = "Labels", conflicts_with = "single_label")]
+    pub(crate) multi_label: bool,
     /// Labels of the validation data, if --label-file has those of the training data
     #[arg(
         long,
@@ -203,6 +209,11 @@ pub(crate) struct SettingArguments {
     /// over all rows [default: auto for relations, unless a curriculum or stages are given]
     #[arg(long, value_name = "EPOCHS")]
     pub(crate) warm_up: Option<WarmUp>,
+    #[arg(long, value_name = "FRACTION", help = with_default(
+        "Share of each batch that is drawn from the rows labelled with a leaf",
+        format!("{} with hidden layers, where only some rows have a leaf, else 0", RECIPE.leaf_share)
+    ))]
+    pub(crate) leaf_share: Option<f64>,
     #[arg(long, value_name = "N", help = with_default(
         "Passes over the training rows", RECIPE.epochs
     ))]
@@ -285,6 +296,11 @@ pub(crate) struct SettingArguments {
         RECIPE.feature_clip
     ))]
     pub(crate) feature_clip: Option<f64>,
+    #[arg(long, value_name = "FACTOR", help_heading = "Head", help = with_default(
+        "Factor on the scores of labels that have children",
+        format!("{} for single-label graphs, else 1", RECIPE.inner_scale)
+    ))]
+    pub(crate) inner_scale: Option<f64>,
     #[arg(
         long,
         value_name = "NAME",

@@ -95,7 +95,8 @@ fn run(
     let config = method.config(seed as u64, &training, world)?;
     let options = Options { seed: config.seed, ..Options::default() };
     let trainer = Trainer::new(config, &world.graph, &options, training, Some(validation))?;
-    let mut trained = trainer.run_measured(&mut StopOnSignal(crate::interrupt::flag()))?;
+    let mut trained =
+        trainer.without_baselines().run_measured(&mut StopOnSignal(crate::interrupt::flag()))?;
     trained.model.schema = Some(rows.training.schema.clone());
     let test = examples(&data.test, &world.graph)?;
     let probabilities = trained.model.predictor(&options)?.predict(test.features)?;

@@ -18,7 +18,7 @@ use display::ProgressDisplay;
 
 pub(crate) use settings::with_flag;
 pub(crate) use tables::{TrainingTables, examples};
-pub(crate) use write::RunOutputs;
+pub(crate) use write::{RunOutputs, comparison_table};
 
 pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     use_threads(command.run.threads);
@@ -36,7 +36,8 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
     // Settings are checked before data are read, which may take long.
     Recipe::STANDARD.settle(&choices).map_err(with_flag)?;
     let graph = command.graph.given_graph()?;
-    let tables = TrainingTables::read(&command.set, &graph)?;
+    let mut tables = TrainingTables::read(&command.set, &graph)?;
+    tables.check_taxonomy(&command.set, &graph)?;
     let (training, validation) = tables.examples(&graph)?;
     let config = Recipe::STANDARD.config(&choices, &training, &graph).map_err(with_flag)?;
     let mut options = command.engine.options()?;
@@ -97,6 +98,9 @@ pub(crate) fn finish(
     let seconds = arguments.checkpoint_every.unwrap_or(Recipe::STANDARD.checkpoint_seconds);
     let every = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     let mut display = ProgressDisplay::new(arguments, trainer.config().validation.metric, about);
+    if arguments.no_baselines {
+        trainer = trainer.without_baselines();
+    }
     let run = trainer.run_measured(&mut folder.keep_checkpoints(every, &mut display));
     display.finish();
     Ok(run?)

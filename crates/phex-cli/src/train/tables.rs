@@ -1,8 +1,9 @@
 //! The tables that a run trains and validates on.
 
+use anyhow::bail;
 use phex::graph::RelationGraph;
 use phex_io::Dataset;
-use phex_train::{Examples, LabelSettings};
+use phex_train::{Examples, LabelSettings, TaxonomyDoubt};
 
 use super::with_flag;
 use crate::args::TrainingSet;
@@ -41,6 +42,35 @@ impl TrainingTables {
             validation = Some(read);
         }
         Ok(TrainingTables { training, validation, labels, notes })
+    }
+
+    /// Checks that the relations say what the rows suggest: stops where nothing excludes anything, and
+    /// notes where roots are unrelated.
+    pub(crate) fn check_taxonomy(
+        &mut self,
+        arguments: &TrainingSet,
+        graph: &RelationGraph,
+    ) -> anyhow::Result<()> {
+        if arguments.multi_label {
+            return Ok(());
+        }
+        match examples(&self.training, graph)?.taxonomy_doubt(graph) {
+            None => {}
+            Some(TaxonomyDoubt::NothingExcludes) => bail!(
+                "each row lists one label, but no label of the graph excludes another, so a model that \
+                 turns every label on would be the best; give --single-label if each row is exactly one \
+                 kind, or --multi-label if a row may be several at once"
+            ),
+            Some(TaxonomyDoubt::UnrelatedRoots(roots)) => self.notes.push(format!(
+                "each row lists one label, but {} roots are unrelated (`{}`, `{}`, …), so nothing says \
+                 that a row is not all of them; give --single-label if each row is exactly one kind, or \
+                 --multi-label to silence this",
+                roots.len(),
+                graph.name(roots[0]),
+                graph.name(roots[1])
+            )),
+        }
+        Ok(())
     }
 
     /// The examples to train on, and those to validate on.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use phex_train::{LabelSettings, RunFolder, RunRecord, TrainedRun};
+use phex_train::{ComparedScores, Comparison, LabelSettings, RunFolder, RunRecord, TrainedRun};
 
 use crate::{output, pages};
 
@@ -47,7 +47,7 @@ impl RunOutputs<'_> {
         folder.write_model(run, record, Some(labels))?;
         if self.report {
             let path = self.report_file.map_or_else(|| folder.report_file(), Path::to_owned);
-            let page = pages::training(&folder.title(), &describe(record), run, &record.notes)?;
+            let page = pages::training(&folder.title(), &describe(record), run, record)?;
             phex_io::write_text(&path, &page.html())?;
         }
         folder.complete(record)?;
@@ -58,6 +58,7 @@ impl RunOutputs<'_> {
             record.notes.iter().for_each(|note| eprintln!("phex: {note}"));
             eprintln!("{}{}", describe(record), results(record));
             eprintln!("written to {}", folder.path().display());
+            record.verdict.iter().for_each(|verdict| eprintln!("phex: {verdict}"));
         }
         Ok(())
     }
@@ -77,24 +78,54 @@ fn describe(run: &RunRecord<'_>) -> String {
     )
 }
 
-/// The results that are printed at the end.
+/// The results that are printed at the end: the model beside what it has to beat.
 fn results(run: &RunRecord<'_>) -> String {
     let Some(evaluation) = run.validation else { return String::new() };
+    if let Some(comparison) = run.comparison {
+        let title = format!("validation ({} rows)", run.validation_rows);
+        return format!("\n{}", comparison_table(&title, comparison));
+    }
     let shown = [
         ("AU(PRC)", evaluation.average_precision.micro),
         ("F1", evaluation.f1.micro),
-        ("calibration error", evaluation.calibration_error),
+        ("log-loss", evaluation.log_loss),
     ];
     let mut text = format!("\nvalidation ({} rows)", run.validation_rows);
+    let one_sided = evaluation.lacks_negatives().is_some();
     for (name, value) in shown {
-        if let Some(value) = value {
-            text.push_str(&format!(", {name} {value:.4}"));
+        match value {
+            Some(value) => text.push_str(&format!(", {name} {value:.4}")),
+            None if one_sided => text.push_str(&format!(", {name} –")),
+            None => {}
         }
+    }
+    if one_sided {
+        text.push_str("  (no label is known to be off)");
     }
     if let Some(top) = evaluation.classes.as_ref().and_then(|classes| classes.top.first())
         && let Some(accuracy) = top.accuracy
     {
         text.push_str(&format!(", accuracy {accuracy:.4}"));
+    }
+    text
+}
+
+/// A model beside what it has to beat, one line each. A dash where a score does not exist.
+pub(crate) fn comparison_table(title: &str, comparison: &Comparison) -> String {
+    let number =
+        |value: Option<f64>| value.map_or(String::from("–"), |value| format!("{value:.4}"));
+    let classes = comparison.all().any(|scores| scores.accuracy.is_some());
+    let accuracy = |text: &str| if classes { format!("{text:>10}") } else { String::new() };
+    let mut text = format!("{title:<24}{:>9}{:>9}{:>10}", "AU(PRC)", "F1", "log-loss");
+    text += &accuracy("accuracy");
+    for scores in comparison.all() {
+        let ComparedScores { name, au_prc, f1, log_loss, .. } = scores;
+        let (au_prc, f1) = (number(*au_prc), number(*f1));
+        text += &format!("\n{name:<24}{au_prc:>9}{f1:>9}{:>10}", number(*log_loss));
+        text += &accuracy(&number(scores.accuracy));
+    }
+    if comparison.model.au_prc.is_none() {
+        text += "\n–  (no label is known to be off)";
     }
     text
 }

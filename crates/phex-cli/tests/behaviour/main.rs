@@ -10,4 +10,5 @@ mod graph;
 mod infer;
 mod interchange;
 mod resume;
+mod taxonomy;
 mod train;

@@ -211,7 +211,6 @@ fn tuning_needs_a_metric_that_can_choose() {
     for (more, expected) in [
         (&[][..], "give --valid or --validation-fraction"),
         (&["--validation-fraction", "0.3", "--metric", "loss"], "use --metric au-prc or accuracy"),
-        (&["--validation-fraction", "0.3", "--drop", "id"], "the metric au-prc cannot choose"),
         (&["--validation-fraction", "0.3", "--strength", "u=1"], "leave out --strength"),
         (&["--grid", "u=1,soft"], "`soft` is not a strength"),
     ] {
@@ -219,4 +218,11 @@ fn tuning_needs_a_metric_that_can_choose() {
         assert_eq!(status, 2, "{more:?}: {error}");
         assert!(error.contains(expected), "{more:?}: {error}");
     }
+    // Without exclusions nothing is known to be off.
+    let graph = crate::common::animals::GRAPH.replace("exclude = \"siblings\"", "");
+    std::fs::write(path.join("g.toml"), graph).unwrap();
+    let more = ["--validation-fraction", "0.3", "--drop", "id", "--multi-label"];
+    let (status, _, error) = with(&more);
+    assert_eq!(status, 2, "{error}");
+    assert!(error.contains("a label that is on and one that is off"), "{error}");
 }

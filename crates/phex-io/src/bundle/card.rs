@@ -14,8 +14,8 @@ pub struct Evaluation {
     pub data: String,
     /// The metric, such as `AU(PRC)`.
     pub measure: String,
-    /// Its value.
-    pub value: f64,
+    /// Its value, as text: a number, or a dash and why there is none.
+    pub value: String,
 }
 
 /// The content of a model card. Empty sections are left out.
@@ -65,7 +65,7 @@ impl ModelCard {
         if !self.evaluation.is_empty() {
             let mut table = String::from("| data | measure | value |\n|---|---|---|\n");
             for Evaluation { data, measure, value } in &self.evaluation {
-                let _ = writeln!(table, "| {} | {} | {value:.4} |", cell(data), cell(measure));
+                let _ = writeln!(table, "| {} | {} | {} |", cell(data), cell(measure), cell(value));
             }
             section(&mut text, "Evaluation", &table);
         }

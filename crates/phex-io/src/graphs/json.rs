@@ -31,6 +31,8 @@ struct RawDocument<'a> {
     #[serde(borrow)]
     defaults: Option<&'a RawValue>,
     #[serde(borrow)]
+    single_label: Option<&'a RawValue>,
+    #[serde(borrow)]
     exclude: Option<&'a RawValue>,
     #[serde(borrow)]
     labels: Option<Vec<&'a RawValue>>,
@@ -80,6 +82,12 @@ pub(super) fn read(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), 
     if let Some(raw) = document.defaults {
         let (line, defaults) = items.item::<Defaults>(raw)?;
         sink.at(line)?.defaults(defaults);
+    }
+    if let Some(raw) = document.single_label {
+        let (line, single_label) = items.item::<bool>(raw)?;
+        if single_label {
+            sink.at(line)?.single_label();
+        }
     }
     if let Some(raw) = document.exclude {
         let (line, rule) = items.item::<ReadRule>(raw)?;

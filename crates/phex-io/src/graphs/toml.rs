@@ -1,6 +1,7 @@
 //! TOML, the main format.
 //!
 //! ```toml
+//! single_label = true               # a taxonomy: each thing is exactly one kind
 //! exclude = "siblings"              # or { rule = "siblings", strength = { u = 0.5 } }
 //! labels = ["animal", "dog", { name = "cat", title = "domestic cat" }]
 //!
@@ -37,6 +38,7 @@ use crate::files::text::SourceText;
 struct TomlDocument {
     semantics: Option<Semantics>,
     defaults: Option<Spanned<Defaults>>,
+    single_label: Option<Spanned<bool>>,
     exclude: Option<Spanned<ReadRule>>,
     labels: Option<Vec<Spanned<ReadLabel>>>,
     #[serde(default)]
@@ -58,6 +60,9 @@ pub(super) fn read(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), 
     }
     if let Some(defaults) = document.defaults {
         sink.at(lines.line(defaults.span().start))?.defaults(defaults.into_inner());
+    }
+    if let Some(single_label) = document.single_label.filter(|value| *value.get_ref()) {
+        sink.at(lines.line(single_label.span().start))?.single_label();
     }
     if let Some(rule) = document.exclude {
         let line = lines.line(rule.span().start);

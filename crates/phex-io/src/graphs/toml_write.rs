@@ -15,6 +15,9 @@ pub(super) fn write(graph: &RelationGraph) -> String {
     if document.semantics == Semantics::Dense {
         out.push_str("semantics = \"dense\"\n");
     }
+    if document.single_label {
+        out.push_str("single_label = true\n");
+    }
     match &document.exclude {
         Some(RuleItem::Rule(rule)) => line(&mut out, "exclude", &quoted(rule.name())),
         Some(RuleItem::Strong { rule, strength }) => {

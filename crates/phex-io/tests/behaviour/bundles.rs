@@ -28,7 +28,11 @@ fn bundle(step: u64) -> Bundle {
         tags: vec!["tabular \"x\"".into()],
         uses: "Telling dogs from plants.".into(),
         training: String::new(),
-        evaluation: vec![Evaluation { data: "test".into(), measure: "a|b".into(), value: 0.25 }],
+        evaluation: vec![Evaluation {
+            data: "test".into(),
+            measure: "a|b".into(),
+            value: "0.2500".into(),
+        }],
         limits: "No cats.".into(),
     };
     let card = card.markdown(&graph);

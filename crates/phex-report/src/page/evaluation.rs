@@ -4,8 +4,8 @@ use phex::graph::RelationGraph;
 use phex::metrics::{Evaluation, Headline, Spread};
 
 use super::{
-    GraphPicture, LabelRow, LabelTable, MetricTable, MetricValue, Page, ReliabilityDiagram,
-    Section, SettingsTable, TrainingCurves, Warnings,
+    GraphPicture, LabelRow, LabelTable, MethodTable, MetricTable, MetricValue, Page,
+    ReliabilityDiagram, Section, SettingsTable, TrainingCurves, Warnings,
 };
 
 /// The metrics that matter most; NaN where a metric is not defined.
@@ -30,7 +30,12 @@ pub fn f1_by_label(graph: &RelationGraph, evaluation: &Evaluation) -> Vec<f64> {
 }
 
 /// Results, calibration, labels and the graph.
-fn sections(graph: &RelationGraph, evaluation: &Evaluation, notes: &[String]) -> Vec<Section> {
+fn sections(
+    graph: &RelationGraph,
+    evaluation: &Evaluation,
+    comparison: Option<&MethodTable>,
+    notes: &[String],
+) -> Vec<Section> {
     let of = |value: Option<f64>| value.unwrap_or(f64::NAN);
     let counts = &evaluation.counts;
     let counted = format!(
@@ -55,26 +60,31 @@ fn sections(graph: &RelationGraph, evaluation: &Evaluation, notes: &[String]) ->
     }
     let values = f1_by_label(graph, evaluation);
     let picture = GraphPicture { graph, metric: String::from("F1"), values: &values };
+    let mut results = Section::new("Results")
+        .with(&Warnings { messages: notes.to_vec() })
+        .with(&MetricTable { metrics: main_metrics(evaluation) })
+        .text(&counted);
+    if let Some(comparison) = comparison {
+        results = results.text("Beside what the model has to beat:").with(comparison);
+    }
     vec![
-        Section::new("Results")
-            .with(&Warnings { messages: notes.to_vec() })
-            .with(&MetricTable { metrics: main_metrics(evaluation) })
-            .text(&counted),
+        results,
         Section::new("Calibration").with(&diagram),
         Section::new("Labels").with(&LabelTable { rows }),
         Section::new("Graph").with(&picture),
     ]
 }
 
-/// The page of an evaluation. The notes are warnings above the results.
+/// The page of an evaluation, with the model beside what it has to beat. The notes are warnings above the results.
 pub fn evaluation_page(
     title: &str,
     subtitle: &str,
     graph: &RelationGraph,
     evaluation: &Evaluation,
+    comparison: Option<&MethodTable>,
     notes: &[String],
 ) -> Page {
-    let sections = sections(graph, evaluation, notes);
+    let sections = sections(graph, evaluation, comparison, notes);
     Page { title: title.to_owned(), subtitle: subtitle.to_owned(), sections }
 }
 
@@ -87,6 +97,8 @@ pub struct TrainingContent<'t> {
     pub curves: TrainingCurves,
     /// Results on validation rows, if there are any.
     pub evaluation: Option<&'t Evaluation>,
+    /// The model beside what it has to beat.
+    pub comparison: Option<MethodTable>,
     /// Learned strengths by name, and a sentence about them, if strengths were learned.
     pub strengths: Option<(String, SettingsTable)>,
     /// The settings of the training.
@@ -99,7 +111,7 @@ pub struct TrainingContent<'t> {
 pub fn training_page(title: &str, subtitle: &str, content: &TrainingContent<'_>) -> Page {
     let graph = content.graph;
     let mut all = match content.evaluation {
-        Some(evaluation) => sections(graph, evaluation, content.notes),
+        Some(evaluation) => sections(graph, evaluation, content.comparison.as_ref(), content.notes),
         None => {
             let values = vec![f64::NAN; graph.len()];
             let picture = GraphPicture { graph, metric: String::from("F1"), values: &values };

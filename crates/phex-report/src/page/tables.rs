@@ -118,7 +118,14 @@ impl Piece for MethodTable {
             }
             out.push_str("</tr>\n");
         }
-        out.push_str("</tbody></table></div>\n<p class=\"note\">Mean ± standard deviation; the best of each column in bold.</p>\n");
+        let deviates = |(_, values): &(String, Vec<Spread>)| {
+            values.iter().any(|value| value.deviation.is_some())
+        };
+        let note = match self.methods.iter().any(deviates) {
+            true => "Mean ± standard deviation; the best of each column in bold.",
+            false => "The best of each column in bold.",
+        };
+        let _ = writeln!(out, "</tbody></table></div>\n<p class=\"note\">{note}</p>");
         out
     }
 }

@@ -46,6 +46,9 @@ impl Config {
         for rate in stages.iter().filter_map(|stage| stage.learning_rate) {
             Range::Positive.check("stages.learning_rate", rate)?;
         }
+        for stage in stages {
+            Range::Fraction.check("stages.leaf_share", stage.leaf_share)?;
+        }
         if let StrengthConfig::Learned { prior, learning_rate, every, .. } = self.strengths {
             Range::NotNegative.check("strengths.prior", prior)?;
             Range::Positive.check("strengths.learning_rate", learning_rate)?;
@@ -62,6 +65,7 @@ impl HeadConfig {
         Range::Fraction.check("head.dropout", self.dropout)?;
         Range::Fraction.check("head.input_dropout", self.input_dropout)?;
         Range::NotNegative.check("head.feature_clip", self.feature_clip)?;
+        Range::NotNegative.check("head.inner_scale", self.inner_scale)?;
         match self.start {
             Start::Normal(deviation) => Range::NotNegative.check("head.start", deviation),
             Start::Zero | Start::Uniform => Ok(()),

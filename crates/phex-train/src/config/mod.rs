@@ -70,6 +70,10 @@ pub struct HeadConfig {
     pub prior: bool,
     /// Standardised features are clipped to ± this value; 0 means no clipping.
     pub feature_clip: f64,
+    /// Factor α on the scores of labels that have children: `ℓ = s∘z` with `s` = α for these labels and
+    /// 1 for the others. An inner score collects the gradients of all rows below it, so with α = 1 it
+    /// moves first and most.
+    pub inner_scale: f64,
 }
 
 impl Default for HeadConfig {
@@ -224,6 +228,9 @@ pub struct Stage {
     pub strength: StrengthSetting,
     /// Which rows it trains on.
     pub rows: RowChoice,
+    /// At least this share of each batch is drawn from the rows labelled with a leaf; 0 leaves batches
+    /// as they are.
+    pub leaf_share: f64,
     /// How often it goes over them.
     pub epochs: usize,
     /// Validate every so many epochs; the last epoch is always validated. Weights are kept, and

@@ -1,6 +1,8 @@
 //! The head: from features to a logit for each label.
 //!
-//! `x → [W, b → norm → max(0, ·) → dropout]* → W, b → ℓ`. Without hidden layers the head is linear.
+//! `x → [W, b → norm → max(0, ·) → dropout]* → W, b → z → ℓ = s∘z`. Without hidden layers the head is
+//! linear. The scale `s` is fixed: α for labels that have children, 1 for the others
+//! ([`HeadConfig::inner_scale`]).
 //! Forward and backward cost 6 operations per weight and row, nearly all in matrix products
 //! ([`products`]).
 
@@ -9,6 +11,7 @@ mod norm;
 mod products;
 
 use ndarray::Axis;
+use phex::graph::{LabelId, RelationGraph};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -24,6 +27,8 @@ pub struct Head {
     config: HeadConfig,
     inputs: usize,
     outputs: usize,
+    /// `s`, one entry per label; `None` if all are 1.
+    scale: Option<Vec<f32>>,
     layout: WeightLayout,
     pub(crate) weights: Vec<f32>,
     pub(crate) averages: Vec<f32>,
@@ -70,7 +75,26 @@ impl Head {
                 averages[variance.clone()].fill(1.0);
             }
         }
-        Head { config: config.clone(), inputs, outputs, layout, weights, averages }
+        Head { config: config.clone(), inputs, outputs, scale: None, layout, weights, averages }
+    }
+
+    /// A head for the labels of a graph, with the scale of its inner labels.
+    pub fn of_graph(config: &HeadConfig, inputs: usize, graph: &RelationGraph, seed: u64) -> Head {
+        let mut head = Head::new(config, inputs, graph.len(), seed);
+        if config.inner_scale != 1.0 {
+            let inner = |id: LabelId| !graph.topology().children(id).is_empty();
+            let scale = |id| if inner(id) { config.inner_scale as f32 } else { 1.0 };
+            head.scale = Some(graph.ids().map(scale).collect());
+        }
+        head
+    }
+
+    /// Multiplies rows of scores, or of their derivatives, by `s`.
+    fn scale(&self, rows: &mut [f32]) {
+        let Some(scale) = &self.scale else { return };
+        for row in rows.chunks_exact_mut(self.outputs) {
+            row.iter_mut().zip(scale).for_each(|(value, s)| *value *= s);
+        }
     }
 
     /// The number of features.
@@ -93,10 +117,35 @@ impl Head {
         self.weights.is_empty()
     }
 
-    /// Sets the biases of the last layer.
+    /// Takes the weights of a head of the same layout, so that rows have the same scores under this
+    /// head's scale.
+    pub(crate) fn copy_weights(&mut self, other: &Head) {
+        self.weights.clone_from(&other.weights);
+        self.averages.clone_from(&other.averages);
+        let (Some(layer), true) = (self.layout.layers.last(), self.scale != other.scale) else {
+            return;
+        };
+        let of = |head: &Head, label: usize| head.scale.as_ref().map_or(1.0, |scale| scale[label]);
+        let ratio = |label| match of(self, label) {
+            0.0 => 0.0,
+            own => of(other, label) / own,
+        };
+        let ratios: Vec<f32> = (0..self.outputs).map(ratio).collect();
+        for range in [layer.weight.clone(), layer.bias.clone()] {
+            for row in self.weights[range].chunks_exact_mut(self.outputs) {
+                row.iter_mut().zip(&ratios).for_each(|(weight, ratio)| *weight *= ratio);
+            }
+        }
+    }
+
+    /// Sets the biases of the last layer so that these are the scores of a row without features.
     pub(crate) fn set_biases(&mut self, biases: &[f32]) {
         if let Some(layer) = self.layout.layers.last() {
             self.weights[layer.bias.clone()].copy_from_slice(biases);
+            let scales = self.scale.iter().flatten();
+            for (bias, s) in self.weights[layer.bias.clone()].iter_mut().zip(scales) {
+                *bias = if *s > 0.0 { *bias / s } else { 0.0 };
+            }
         }
     }
 
@@ -126,6 +175,7 @@ impl Head {
             }
             values = z;
         }
+        self.scale(&mut values);
         values
     }
 
@@ -170,6 +220,7 @@ impl Head {
             }
             values = z;
         }
+        self.scale(&mut values);
         (values, tape)
     }
 
@@ -190,6 +241,7 @@ impl Head {
     pub(crate) fn backward(&self, tape: &Tape, by_logit: Vec<f32>) -> Vec<f32> {
         let mut gradient = vec![0.0; self.weights.len()];
         let mut by_output = by_logit;
+        self.scale(&mut by_output);
         for (at, layer) in self.layout.layers.iter().enumerate().rev() {
             let entered = matrix(&tape.inputs[at], tape.rows, layer.inputs);
             let back = matrix(&by_output, tape.rows, layer.outputs);

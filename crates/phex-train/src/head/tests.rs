@@ -25,6 +25,7 @@ fn gradients_are_central_differences() {
             ..HeadConfig::default()
         };
         let mut head = Head::new(&config, 3, 4, 1);
+        head.scale = Some(vec![1.0, 0.3, 0.5, 1.0]);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
         let mut draw =
             |count: usize| -> Vec<f32> { (0..count).map(|_| normal(&mut random) as f32).collect() };
@@ -82,4 +83,20 @@ fn a_linear_head_that_starts_at_zero_says_nothing() {
     let head = Head::new(&HeadConfig::default(), 3, 2, 1);
     assert_eq!(head.logits(&[1.0, 2.0, 3.0]), [0.0, 0.0]);
     assert_eq!(head.len(), 8);
+}
+
+#[test]
+fn weights_of_another_scale_keep_their_scores() {
+    let mut builder = phex::graph::GraphBuilder::new();
+    builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+    let graph = builder.build().unwrap();
+    let head = |inner_scale| {
+        let config = HeadConfig { inner_scale, start: Start::Uniform, ..HeadConfig::default() };
+        Head::of_graph(&config, 2, &graph, 1)
+    };
+    let (trained, mut other) = (head(1.0), head(0.5));
+    let features = [1.0, -2.0];
+    assert_ne!(other.logits(&features), trained.logits(&features));
+    other.copy_weights(&trained);
+    assert_eq!(other.logits(&features), trained.logits(&features));
 }

@@ -11,21 +11,23 @@ impl RunRecord<'_> {
     /// The card of the run's model, with its results and notes.
     pub(super) fn card(&self, model: &TrainedModel, title: String) -> ModelCard {
         let evaluation = self.validation.map_or(Vec::new(), |evaluation| {
+            let one_sided = evaluation.lacks_negatives().is_some();
             evaluation
                 .headlines()
                 .into_iter()
-                .filter(|line| line.value.is_finite())
+                .filter(|line| line.value.is_finite() || one_sided)
                 .map(|line| phex_io::Evaluation {
                     data: String::from("validation"),
+                    value: line.text(),
                     measure: line.name,
-                    value: line.value,
                 })
                 .collect()
         });
         let mut card = model.card(title);
         card.training = format!("Trained on {} rows. {}", self.rows, card.training);
         card.evaluation = evaluation;
-        card.limits = self.notes.iter().map(|note| format!("- {note}\n")).collect();
+        let limits = self.notes.iter().chain(&self.verdict);
+        card.limits = limits.map(|note| format!("- {note}\n")).collect();
         card
     }
 }

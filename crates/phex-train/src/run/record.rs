@@ -7,6 +7,7 @@ use phex::metrics::Evaluation;
 use serde::Serialize;
 
 use crate::Error;
+use crate::compare::Comparison;
 use crate::config::{Config, RowChoice};
 use crate::trainer::TrainedRun;
 
@@ -60,6 +61,10 @@ pub struct RunRecord<'a> {
     pub config: &'a Config,
     /// On the validation rows.
     pub validation: Option<&'a Evaluation>,
+    /// The model beside what it has to beat.
+    pub comparison: Option<&'a Comparison>,
+    /// What is wrong with the model and what to try, if it does not beat the baselines.
+    pub verdict: Option<String>,
 }
 
 impl<'a> RunRecord<'a> {
@@ -91,6 +96,8 @@ impl<'a> RunRecord<'a> {
             plan: run.plan.as_ref(),
             config: &model.config,
             validation: run.evaluation.as_ref(),
+            comparison: run.comparison.as_ref(),
+            verdict: run.comparison.as_ref().and_then(Comparison::verdict),
         }
     }
 
@@ -122,6 +129,7 @@ fn own_notes(run: &TrainedRun) -> Vec<String> {
         ));
     }
     notes.extend(run.evaluation.as_ref().and_then(Evaluation::lacks_negatives).map(String::from));
+    notes.extend(run.comparison.iter().flat_map(|comparison| comparison.signs.iter().cloned()));
     if run.evaluation.is_none() {
         notes.push(String::from(
             "there are no validation data, so the last epoch was kept and nothing was measured",

@@ -1,11 +1,12 @@
 //! A run to its end, with its model measured on the rows that it did not train on.
 
 use phex::decide::Classes;
-use phex::infer::Plan;
-use phex::metrics::{Evaluation, EvaluationOptions};
+use phex::infer::{Options, Plan};
+use phex::metrics::{Evaluation, EvaluationOptions, TruthClosure};
 
-use super::{Observer, Trainer};
-use crate::config::Metric;
+use super::{Flow, Observer, Progress, Trainer};
+use crate::compare::{ComparedScores, Comparison, LEAF_SUMS, MODEL, signs};
+use crate::config::{Metric, ObjectiveConfig, StrengthConfig, StrengthSetting};
 use crate::model::{Predictor, TrainedModel};
 use crate::{Error, Examples};
 
@@ -24,11 +25,20 @@ pub struct TrainedRun {
     pub validation_rows: usize,
     /// On the validation rows, if there are any.
     pub evaluation: Option<Evaluation>,
+    /// The model beside what it has to beat, if there are validation rows and it was requested.
+    pub comparison: Option<Comparison>,
 }
 
-impl Trainer<'_> {
+impl<'a> Trainer<'a> {
+    /// The same run without baselines beside its model.
+    #[must_use]
+    pub fn without_baselines(mut self) -> Trainer<'a> {
+        self.compares = false;
+        self
+    }
+
     /// Trains to the end and evaluates the model on the validation rows, with the engine that it was
-    /// trained with.
+    /// trained with, beside what it has to beat.
     ///
     /// # Errors
     /// As [`Trainer::run`] and [`Predictor::evaluate`].
@@ -37,8 +47,11 @@ impl Trainer<'_> {
         self.run_stages(observer)?;
         // Not that of the last step: the kept strengths may be those of an earlier epoch.
         let objective = self.current_objective()?;
-        let (training, validation) = (self.training, self.validation);
-        let (rows, held_out) = (self.rows.len(), std::mem::take(&mut self.held_out));
+        let leaf_sums = self.train_leaf_sums(observer)?;
+        let (training, validation, compares) = (self.training, self.validation, self.compares);
+        let rows = std::mem::take(&mut self.rows);
+        let held_out = std::mem::take(&mut self.held_out);
+        let given = self.graph.clone();
         let model = self.into_model()?;
         let plan = objective.engine().map(|engine| engine.plan().clone());
         let predictor = Predictor::new(&model, objective);
@@ -51,12 +64,70 @@ impl Trainer<'_> {
                 Some(Examples::new(&copied.0, &copied.1, &model.graph)?)
             }
         };
-        let accuracy = model.config.validation.metric == Metric::Accuracy;
+        let accuracy = model.config.validation.metric == Metric::Accuracy
+            || examples.is_some_and(|examples| examples.list_one_label(&given));
         let classes = accuracy.then(Classes::default);
         let options = EvaluationOptions { classes, ..EvaluationOptions::default() };
-        let evaluation =
-            examples.map(|examples| predictor.evaluate(&examples, &options, None)).transpose()?;
+        let (mut evaluation, mut comparison) = (None, None);
+        if let Some(examples) = &examples {
+            let judged = predictor.evaluate_by(&given, examples, &options, None)?;
+            if compares {
+                let frequencies = training.frequencies(&rows, &TruthClosure::new(&given));
+                let compared =
+                    |name, p: &[f32]| ComparedScores::new(name, &given, p, &judged.truths);
+                let mut baselines = Vec::new();
+                if let Some(sums) = &leaf_sums {
+                    let p = sums.predictor(&Options::default())?.predict(examples.features)?;
+                    baselines.push(compared(LEAF_SUMS, &p)?);
+                }
+                baselines.push(ComparedScores::of_frequencies(
+                    &given,
+                    &frequencies,
+                    &judged.truths,
+                )?);
+                comparison = Some(Comparison {
+                    model: compared(MODEL, &judged.probabilities)?,
+                    baselines,
+                    signs: signs(&given, &judged.probabilities, &judged.truths),
+                });
+            }
+            evaluation = Some(judged.evaluation);
+        }
         let validation_rows = examples.map_or(0, |examples| examples.rows());
-        Ok(TrainedRun { fingerprint, plan, rows, validation_rows, evaluation, model })
+        let rows = rows.len();
+        Ok(TrainedRun { fingerprint, plan, rows, validation_rows, evaluation, comparison, model })
+    }
+
+    /// Sums of leaves, trained on the same rows in the same stages: a baseline of linear heads for rows
+    /// that list one label each. `None` where it does not apply or nothing is compared.
+    fn train_leaf_sums(&self, observer: &mut dyn Observer) -> Result<Option<TrainedModel>, Error> {
+        let has_relations = matches!(self.config.objective, ObjectiveConfig::Relations { .. });
+        let validates = self.validation.is_some() || !self.held_out.is_empty();
+        let is_linear = self.config.head.hidden.is_empty();
+        let applies = has_relations && validates && is_linear && self.compares;
+        if !applies || !self.training.list_one_label(&self.graph) {
+            return Ok(None);
+        }
+        let mut config = self.config.clone();
+        config.objective = ObjectiveConfig::Softmax { coarse: true };
+        config.strengths = StrengthConfig::Fixed;
+        config.head.inner_scale = 1.0;
+        config.stages.iter_mut().for_each(|stage| stage.strength = StrengthSetting::Given);
+        let (training, validation) = (self.training, self.validation);
+        let mut trainer = Trainer::new(config, &self.graph, &self.options, training, validation)?;
+        trainer.weights.clone_from(&self.weights);
+        Ok(Some(trainer.run(&mut Stoppable(observer))?))
+    }
+}
+
+/// Shows progress and passes on the wish to stop; a baseline keeps no checkpoints.
+struct Stoppable<'a>(&'a mut dyn Observer);
+
+impl Observer for Stoppable<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) -> Flow {
+        match self.0.progress(&Progress { stage: LEAF_SUMS, ..*progress }) {
+            Flow::Stop => Flow::Stop,
+            Flow::Continue | Flow::Save => Flow::Continue,
+        }
     }
 }

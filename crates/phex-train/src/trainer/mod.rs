@@ -6,6 +6,7 @@
 //! memory holds one batch, the weights and the state of the optimiser. Each engine is compiled once:
 //! stages with the same strength share it.
 
+mod batches;
 mod measure;
 mod observer;
 mod state;
@@ -26,6 +27,7 @@ use crate::model::TrainedModel;
 use crate::objective::Objective;
 use crate::optimiser::Optimiser;
 use crate::{Error, checkpoint, prior};
+use batches::LeafRows;
 pub use measure::TrainedRun;
 pub use observer::{Flow, Observer, Progress, Silent};
 pub(crate) use state::{BestWeights, StrengthState, TrainerState};
@@ -44,6 +46,8 @@ pub struct Trainer<'a> {
     /// Rows to train on; the other rows of the training table are held out.
     rows: Vec<u32>,
     held_out: Vec<u32>,
+    /// The rows to train on that are labelled with a leaf.
+    leaf_rows: LeafRows,
     weights: Option<Vec<f64>>,
     standardiser: Standardiser,
     state: TrainerState,
@@ -54,6 +58,8 @@ pub struct Trainer<'a> {
     weights_fingerprint: Option<u64>,
     fingerprint: OnceLock<u64>,
     profile: Profile,
+    /// Whether the model is compared with baselines at the end.
+    compares: bool,
 }
 
 impl<'a> Trainer<'a> {
@@ -90,8 +96,9 @@ impl<'a> Trainer<'a> {
         if let Some(validation) = validation {
             standardiser.check(validation.features)?;
         }
+        let leaf_rows = LeafRows::new(&training, &rows, graph);
         let weights = training.weights(&config.class_weights, graph)?;
-        let mut head = Head::new(&config.head, training.features.columns, graph.len(), config.seed);
+        let mut head = Head::of_graph(&config.head, training.features.columns, graph, config.seed);
         let mut state = start_stage(&config, graph, 0, head.clone())?;
         let strength = config.stages[0].strength;
         let objective = Objective::new(config.objective, &strength.apply(graph)?, options)?;
@@ -111,6 +118,7 @@ impl<'a> Trainer<'a> {
             validation,
             rows,
             held_out,
+            leaf_rows,
             weights,
             standardiser,
             state,
@@ -119,6 +127,7 @@ impl<'a> Trainer<'a> {
             weights_fingerprint: None,
             fingerprint: OnceLock::new(),
             profile: Profile::default(),
+            compares: true,
         })
     }
 
@@ -209,8 +218,7 @@ impl<'a> Trainer<'a> {
                 ),
             });
         }
-        own.weights.clone_from(&head.weights);
-        own.averages.clone_from(&head.averages);
+        own.copy_weights(head);
         self.state.optimiser = Optimiser::new(&self.config.optimiser, own.layout(), &own.weights);
         Ok(())
     }
@@ -287,8 +295,10 @@ impl<'a> Trainer<'a> {
         let started = Instant::now();
         self.profile = Profile::default();
         let (at_stage, at_epoch) = (self.state.stage as u64, self.state.epoch as u64);
-        let order = shuffled(rows, mix(&[self.config.seed, at_stage, at_epoch]));
+        let place = [self.config.seed, at_stage, at_epoch];
         let batch = self.config.optimiser.batch;
+        let order =
+            self.leaf_rows.mixed(shuffled(rows, mix(&place)), stage.leaf_share, batch, place);
         let mut steps = order.len().div_ceil(batch);
         // A norm over a batch of one row is meaningless.
         if self.config.head.norm == Norm::Batch && order.len() % batch == 1 && steps > 1 {
@@ -520,7 +530,7 @@ impl<'a> Trainer<'a> {
     /// The state at the start of a stage.
     pub(crate) fn fresh_state(&self, stage: usize) -> Result<TrainerState, Error> {
         let columns = self.training.features.columns;
-        let head = Head::new(&self.config.head, columns, self.graph.len(), self.config.seed);
+        let head = Head::of_graph(&self.config.head, columns, &self.graph, self.config.seed);
         start_stage(&self.config, &self.graph, stage, head)
     }
 }

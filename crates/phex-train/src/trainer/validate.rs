@@ -1,7 +1,7 @@
 //! Validation after an epoch, on rows that are not trained on.
 
 use phex::decide::Classes;
-use phex::metrics::{LabelTable, Ranking, top_k_accuracy};
+use phex::metrics::{LabelTable, Ranking, TruthClosure, top_k_accuracy};
 
 use super::Trainer;
 use crate::Error;
@@ -41,11 +41,17 @@ impl Trainer<'_> {
                 evidence.append(&mut targets);
             }
         }
+        // By the given relations and not those of a stage, so that strengths are compared on the same
+        // truths.
+        if needs_table {
+            TruthClosure::new(&self.graph).close(&mut evidence);
+        }
         let loss = loss / rows.len() as f64;
         let metric = match self.config.validation.metric {
             Metric::Loss => Some(loss),
             Metric::AuPrc => {
                 let table = LabelTable::new(self.graph.len(), &probabilities, &evidence)?;
+                let table = table.leave_out_unjudged();
                 Ranking::pooled(&table).average_precision()
             }
             Metric::Accuracy => {
@@ -55,8 +61,9 @@ impl Trainer<'_> {
         };
         let Some(metric) = metric else {
             let name = self.config.validation.metric.name();
-            let message =
-                format!("the metric {name} needs validation rows with a label that is on");
+            let message = format!(
+                "the metric {name} needs validation rows with a label that is on and one that is off"
+            );
             return Err(Error::Examples { message });
         };
         Ok(Some((loss, metric)))

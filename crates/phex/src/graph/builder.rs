@@ -82,6 +82,8 @@ pub struct GraphBuilder {
     pub(super) exclusions: Vec<ExclusionDraft>,
     pub(super) one_of: Vec<OneOfDraft>,
     pub(super) rules: Vec<RuleDraft>,
+    /// Where it was declared that each thing is exactly one kind.
+    pub(super) single_label: Option<Place>,
     pub(super) semantics: Semantics,
     pub(super) defaults: Defaults,
     pub(super) defaults_place: Place,
@@ -204,6 +206,29 @@ impl GraphBuilder {
     pub fn one_of_leaves(&mut self, name: &str) -> &mut Self {
         let (name, place) = (name.to_owned(), self.place.clone());
         self.one_of.push(OneOfDraft { name, labels: None, strength: None, place });
+        self
+    }
+
+    /// Declares a taxonomy of kinds of which each thing is exactly one: labels without a common
+    /// descendant exclude each other, roots included, and exactly one label without children is on.
+    /// The legal states are then one leaf each, with everything above it.
+    ///
+    /// The rule [`ExclusionRule::Siblings`] may be declared as well, because it is implied; its
+    /// strength is kept. Otherwise the exclusions have the default strength.
+    ///
+    /// ```
+    /// use phex::graph::GraphBuilder;
+    ///
+    /// let mut builder = GraphBuilder::new();
+    /// builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+    /// builder.hierarchy("vehicle", "car", None).single_label();
+    /// let graph = builder.build()?;
+    /// assert_eq!(graph.one_of()[0].labels.len(), 3);
+    /// assert!(graph.is_single_label());
+    /// # Ok::<(), phex::Error>(())
+    /// ```
+    pub fn single_label(&mut self) -> &mut Self {
+        self.single_label = Some(self.place.clone());
         self
     }
 

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Defaults, ExclusionRule, GraphBuilder, RelationGraph, Semantics, Strength};
+use super::{
+    Defaults, ExclusionRule, GraphBuilder, OneOf, RelationGraph, RuleDeclaration, Semantics,
+    Strength,
+};
 
 /// A whole graph as written in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -19,6 +22,10 @@ pub struct Document {
     /// Strengths of relations that are declared without one.
     #[serde(default, skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
+    /// Whether each thing is exactly one kind: labels without a common descendant exclude each other,
+    /// roots included, and exactly one leaf is on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub single_label: bool,
     /// Pairs that exclude each other by a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<RuleItem>,
@@ -139,6 +146,9 @@ impl Document {
     pub fn builder(&self) -> GraphBuilder {
         let mut builder = GraphBuilder::new();
         builder.semantics(self.semantics).defaults(self.defaults);
+        if self.single_label {
+            builder.single_label();
+        }
         if let Some(rule) = &self.exclude {
             rule.declare(&mut builder);
         }
@@ -233,19 +243,29 @@ impl From<&RelationGraph> for Document {
             labels: exclusion.labels.iter().copied().map(name).collect(),
             strength: own(exclusion.strength, defaults.exclusion()),
         });
-        let one_of = graph.one_of().iter().map(|group| OneOfItem {
+        // Written as one word unless the rule has a strength of its own.
+        let by_default = |rule: &RuleDeclaration| {
+            rule.strength == defaults.exclusion() && graph.is_single_label()
+        };
+        let single_label = graph.rule().is_some_and(by_default)
+            && graph.one_of().iter().any(|group| group.name == OneOf::SINGLE_LABEL);
+        let declared = graph.one_of().iter();
+        let declared = declared.filter(|group| !single_label || group.name != OneOf::SINGLE_LABEL);
+        let one_of = declared.map(|group| OneOfItem {
             name: group.name.clone(),
             labels: OneOfLabels::Names(group.labels.iter().copied().map(name).collect()),
             strength: None,
         });
-        let exclude =
-            graph.rule().map(|declared| match own(declared.strength, defaults.exclusion()) {
+        let exclude = graph.rule().filter(|_| !single_label).map(|declared| {
+            match own(declared.strength, defaults.exclusion()) {
                 None => RuleItem::Rule(declared.rule),
                 Some(strength) => RuleItem::Strong { rule: declared.rule, strength },
-            });
+            }
+        });
         Document {
             semantics: graph.semantics(),
             defaults,
+            single_label,
             exclude,
             labels: Some(labels.collect()),
             hierarchy,

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::document::Document;
 use super::topology::Topology;
 use super::{
-    Defaults, Exclusion, Hierarchy, Label, LabelId, OneOf, RuleDeclaration, Semantics, Strength,
+    Defaults, Exclusion, ExclusionRule, Hierarchy, Label, LabelId, OneOf, RuleDeclaration,
+    Semantics, Strength,
 };
 use crate::Error;
 
@@ -126,6 +127,52 @@ impl RelationGraph {
     /// The labels without children.
     pub fn leaves(&self) -> impl Iterator<Item = LabelId> + '_ {
         self.ids().filter(|&id| self.topology.children(id).is_empty())
+    }
+
+    /// Whether each thing is exactly one kind: labels without a common descendant exclude each other,
+    /// and exactly one leaf is on.
+    pub fn is_single_label(&self) -> bool {
+        self.rule.as_ref().is_some_and(|rule| rule.rule == ExclusionRule::NoCommonDescendant)
+            && self.one_of.iter().any(|group| self.leaves().eq(group.labels.iter().copied()))
+    }
+
+    /// Whether any two labels exclude each other.
+    pub fn has_exclusions(&self) -> bool {
+        self.rule.is_some()
+            || !self.exclusions.is_empty()
+            || self.one_of.iter().any(|group| group.labels.len() > 1)
+    }
+
+    /// The first root with children of each part of the graph that no relation connects with the
+    /// others, if there are several.
+    pub fn unrelated_roots(&self) -> Vec<LabelId> {
+        if self.rule.as_ref().is_some_and(|rule| rule.rule != ExclusionRule::Siblings) {
+            return Vec::new();
+        }
+        fn find(part: &mut [usize], mut at: usize) -> usize {
+            while part[at] != at {
+                part[at] = part[part[at]];
+                at = part[at];
+            }
+            at
+        }
+        let mut part: Vec<usize> = (0..self.len()).collect();
+        let mut join = |a: LabelId, b: LabelId| {
+            let (a, b) = (find(&mut part, a.index()), find(&mut part, b.index()));
+            part[a] = b;
+        };
+        self.hierarchy.iter().for_each(|edge| join(edge.parent, edge.child));
+        let groups = self.exclusions.iter().map(|exclusion| &exclusion.labels);
+        for labels in groups.chain(self.one_of.iter().map(|group| &group.labels)) {
+            labels.windows(2).for_each(|pair| join(pair[0], pair[1]));
+        }
+        let mut seen = vec![false; self.len()];
+        let first = |id: &LabelId| {
+            let part = find(&mut part, id.index());
+            !self.topology.children(*id).is_empty() && !std::mem::replace(&mut seen[part], true)
+        };
+        let roots: Vec<LabelId> = self.roots().filter(first).collect();
+        if roots.len() > 1 { roots } else { Vec::new() }
     }
 
     /// The same labels with other relations.

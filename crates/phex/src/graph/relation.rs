@@ -55,6 +55,11 @@ pub struct OneOf {
     pub place: Place,
 }
 
+impl OneOf {
+    /// The name of the group that a single-label graph has over its leaves.
+    pub const SINGLE_LABEL: &'static str = "leaf";
+}
+
 /// A rule by which pairs of labels exclude each other, in addition to the declared exclusions.
 ///
 /// Two labels *overlap* when they have a common descendant. A label counts as its own descendant,

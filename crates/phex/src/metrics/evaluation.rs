@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Averages, Binning, ClassReport, Confusion, Counts, HierarchicalScores, LabelTable, Reliability,
-    Violations,
+    TruthClosure, Violations,
 };
 use crate::Error;
 use crate::decide::{Classes, Decision, Decisions, decide, named};
-use crate::graph::RelationGraph;
+use crate::graph::{LabelId, RelationGraph};
 use crate::infer::Evidence;
 use crate::model::Model;
 use crate::numeric::Scalar;
@@ -81,6 +81,10 @@ pub struct LabelScores {
 pub struct Evaluation {
     /// What was counted, and what was left out.
     pub counts: Counts,
+    /// Labels that are known to be off in no row: only class accuracy and violations consider them.
+    pub unjudged_labels: usize,
+    /// Rows that have a leaf on.
+    pub rows_with_leaf: usize,
     /// Average precision; its micro-average is AU(PRC).
     pub average_precision: Averages,
     /// The interpolated area under the precision–recall curve (Davis and Goadrich).
@@ -127,7 +131,8 @@ pub struct Evaluation {
     pub labels: Vec<LabelScores>,
 }
 
-/// Evaluates probabilities: rows with one entry per label, one after another.
+/// Evaluates probabilities: rows with one entry per label, one after another. Truths are closed by the
+/// hard relations of the graph first ([`TruthClosure`]).
 ///
 /// ```
 /// use phex::infer::Evidence::{Off, On};
@@ -174,7 +179,19 @@ pub fn evaluate_sets<T: Scalar>(
     sets: &Decisions,
 ) -> Result<Evaluation, Error> {
     let left_out = named(graph, &options.leave_out)?;
-    let table = LabelTable::new(graph.len(), probabilities, truths)?.leave_out(&left_out)?;
+    // Checks the shape, which closing needs.
+    LabelTable::new(graph.len(), probabilities, truths)?;
+    let mut closed = truths.to_vec();
+    TruthClosure::new(graph).close(&mut closed);
+    let whole = LabelTable::new(graph.len(), probabilities, &closed)?.leave_out(&left_out)?;
+    let counts = whole.counts();
+    let leaves: Vec<LabelId> = graph.leaves().collect();
+    let has_leaf =
+        |row: &usize| leaves.iter().any(|leaf| whole.truths(*row)[leaf.index()] == Evidence::On);
+    let rows_with_leaf = (0..whole.rows()).filter(has_leaf).count();
+    let table = whole.clone().leave_out_unjudged();
+    let unjudged = |&label: &usize| table.is_left_out(label) && !whole.is_left_out(label);
+    let unjudged_labels = (0..graph.len()).filter(unjudged).count();
     let classes = options.classes.as_ref().map(|classes| classes.resolve(graph)).transpose()?;
     let classes = classes.as_deref();
     let report = classes.map(|classes| super::class_report(&table, classes, &options.top));
@@ -201,9 +218,11 @@ pub fn evaluate_sets<T: Scalar>(
         log_loss: losses.labels[label].log_loss,
         brier: losses.labels[label].brier,
     };
-    let kept = (0..graph.len()).filter(|&label| !table.is_left_out(label));
+    let kept = (0..graph.len()).filter(|&label| !whole.is_left_out(label));
     Ok(Evaluation {
-        counts: table.counts(),
+        counts,
+        unjudged_labels,
+        rows_with_leaf,
         average_precision: areas.average_precision,
         interpolated_area: areas.interpolated,
         roc_area: areas.roc,

@@ -58,12 +58,29 @@ impl Evaluation {
         lines
     }
 
-    /// Why precision is meaningless, if no label of the rows is off.
+    /// Why there is no precision, if no label of the rows is known to be off.
     pub fn lacks_negatives(&self) -> Option<&'static str> {
         let counts = &self.counts;
-        (counts.known > 0 && counts.known == counts.positives).then_some(
-            "no label of these rows is off, so precision, areas and calibration mean nothing; take \
-         unlisted labels as off if they are",
-        )
+        let to_the_leaf = self.rows_with_leaf == counts.rows;
+        (counts.known > 0 && counts.known == counts.positives).then_some(if to_the_leaf {
+            "no label of these rows is known to be off, so precision, areas and calibration cannot be \
+             measured; the rows are labelled down to the leaf: take unlisted labels as off"
+        } else {
+            "no label of these rows is known to be off, so precision, areas and calibration cannot be \
+             measured; say which labels exclude each other"
+        })
+    }
+}
+
+/// What stands beside a dash where a metric needs negatives.
+pub(super) const NO_NEGATIVES: &str = "(no label is known to be off)";
+
+impl Headline {
+    /// The value with four digits, or a dash and why there is none.
+    pub fn text(&self) -> String {
+        if self.value.is_finite() {
+            return format!("{:.4}", self.value);
+        }
+        format!("–  {NO_NEGATIVES}")
     }
 }

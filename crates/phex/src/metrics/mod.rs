@@ -13,6 +13,10 @@
 //! | [`losses`], [`reliability`], [`class_reliability`] | log-loss, Brier score, calibration |
 //! | [`Spread`] | mean, deviation and standard error over runs |
 //!
+//! Truths are closed before they are judged: [`TruthClosure`] adds what follows from them by the hard
+//! relations. A label that is still off in no row cannot be judged, because a model that always turns
+//! it on would be perfect. Only class accuracy and violations consider such labels.
+//!
 //! What cannot be judged is left out and counted, never guessed: entries of unknown truth, entries
 //! without a probability (NaN or infinite, from rows that inference could not answer), and rows
 //! without a decision. If nothing is left, the score is `None` (`null` in JSON). Wrong shapes are
@@ -30,6 +34,7 @@ mod render;
 mod sets;
 mod spread;
 mod table;
+mod truths;
 mod violations;
 
 pub use areas::{Areas, Averages, LabelAreas, areas};
@@ -45,4 +50,5 @@ pub use ranking::{Ranking, average_precision};
 pub use sets::{Confusion, SetScores, set_scores};
 pub use spread::Spread;
 pub use table::{Counts, LabelTable};
+pub use truths::TruthClosure;
 pub use violations::{Violations, probability_violations, set_violations};

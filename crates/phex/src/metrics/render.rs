@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::headline::NO_NEGATIVES;
 use super::{Averages, Evaluation, HierarchicalScores, LabelScores, Violations};
 
 /// Names are cut after this many characters.
@@ -20,8 +21,20 @@ impl fmt::Display for Evaluation {
             counts.unknown,
             counts.unanswered
         )?;
+        if self.unjudged_labels > 0 {
+            writeln!(
+                f,
+                "{} labels are known to be off in no row: only class accuracy and violations count them",
+                self.unjudged_labels
+            )?;
+        }
         writeln!(f, "\n{:<30}{:>9}{:>9}{:>9}", "", "micro", "macro", "weighted")?;
-        averages(f, "average precision, AU(PRC)", &self.average_precision)?;
+        let missing = self.lacks_negatives().is_some();
+        if missing {
+            writeln!(f, "{:<30}{:>9}  {NO_NEGATIVES}", "average precision, AU(PRC)", "–")?;
+        } else {
+            averages(f, "average precision, AU(PRC)", &self.average_precision)?;
+        }
         averages(f, "  interpolated", &self.interpolated_area)?;
         averages(f, "ROC area", &self.roc_area)?;
         averages(f, "precision", &self.precision)?;

@@ -90,6 +90,18 @@ impl<'a, T: Scalar> LabelTable<'a, T> {
         Ok(self)
     }
 
+    /// Leaves out the labels that are off in no row: a model that always turns them on would be
+    /// perfect.
+    #[must_use]
+    pub fn leave_out_unjudged(mut self) -> LabelTable<'a, T> {
+        let mut judged = vec![false; self.labels];
+        for row in self.truths.chunks_exact(self.labels.max(1)) {
+            judged.iter_mut().zip(row).for_each(|(judged, t)| *judged |= *t == Evidence::Off);
+        }
+        self.left_out.iter_mut().zip(judged).for_each(|(out, judged)| *out |= !judged);
+        self
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.probabilities.len() / self.labels.max(1)

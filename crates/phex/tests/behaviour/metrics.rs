@@ -4,8 +4,9 @@ use phex::decide::{Classes, Decision, Decisions, decide};
 use phex::graph::{ExclusionRule, GraphBuilder, LabelId, RelationGraph, Semantics, Strength};
 use phex::infer::Evidence;
 use phex::metrics::{
-    Binning, EvaluationOptions, LabelTable, Ranking, Reliability, areas, class_report, evaluate,
-    hierarchical_scores, losses, probability_violations, reliability, set_scores, set_violations,
+    Binning, EvaluationOptions, LabelTable, Ranking, Reliability, TruthClosure, areas,
+    class_report, evaluate, hierarchical_scores, losses, probability_violations, reliability,
+    set_scores, set_violations,
 };
 use phex::model::{Model, Relation};
 use phex::testkit::{Random, RandomGraph};
@@ -302,7 +303,12 @@ proptest! {
         };
         let found = evaluate(&options, &graph, &model, &p, &truths).unwrap();
         let root: Vec<LabelId> = graph.roots().take(1).collect();
+        let mut closed = truths.clone();
+        TruthClosure::new(&graph).close(&mut closed);
+        prop_assert!(truths.iter().zip(&closed).all(|(t, c)| *t == Evidence::Unknown || t == c));
+        let truths = closed;
         let table = LabelTable::new(labels, &p, &truths).unwrap().leave_out(&root).unwrap();
+        let table = table.leave_out_unjudged();
         let sets = decide(&Decision::default(), &graph, &p).unwrap();
         let scores = set_scores(&table, &sets).unwrap();
         prop_assert_eq!(&found.average_precision, &areas(&table).average_precision);

@@ -73,6 +73,8 @@ pub enum FindingKind {
     NoEffect,
     /// A label has no relations.
     IsolatedLabel,
+    /// Roots are connected by no relation, so that a row may be all of them at once.
+    UnrelatedRoots,
 }
 
 impl FindingKind {
@@ -81,7 +83,9 @@ impl FindingKind {
         use FindingKind::*;
         match self {
             ForcedLabel | StrainedLabel | NameSaysIsA | RepeatedRelation | RepeatedMember
-            | ImpliedRelation | NoEffect | IsolatedLabel | Undecided => Severity::Warning,
+            | ImpliedRelation | NoEffect | IsolatedLabel | UnrelatedRoots | Undecided => {
+                Severity::Warning
+            }
             _ => Severity::Error,
         }
     }

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::builder::{GraphBuilder, Symbol, SymbolId};
+use super::super::builder::{GraphBuilder, RuleDraft, Symbol, SymbolId};
 use super::super::topology::Topology;
 use super::super::{
-    Exclusion, Hierarchy, Label, LabelId, OneOf, Place, RelationGraph, RuleDeclaration, Strength,
+    Exclusion, ExclusionRule, Hierarchy, Label, LabelId, OneOf, Place, RelationGraph,
+    RuleDeclaration, Strength,
 };
 use super::cycles;
 use super::finding::{Finding, FindingKind, Step};
@@ -295,12 +296,54 @@ impl<'b> Resolver<'b> {
             }
             groups.push(OneOf { name: draft.name.clone(), labels, place: place.clone() });
         }
+        if let Some(place) = &self.builder.single_label {
+            let labels: Vec<LabelId> = (0..topology.len())
+                .map(LabelId::from)
+                .filter(|&id| topology.children(id).is_empty())
+                .collect();
+            let is_declared = groups.iter().any(|group| group.labels == labels);
+            if let Some(group) = labels.iter().find_map(|id| group_of.get(id))
+                && !is_declared
+            {
+                let message = format!(
+                    "the graph is single-label, so exactly one leaf is on, but the one-of group `{}` \
+                     has only some of the leaves; remove the group",
+                    groups[*group].name
+                );
+                self.find(FindingKind::TwoOneOfGroups, message).place = place.clone();
+            } else if !is_declared && !labels.is_empty() {
+                let name = String::from(OneOf::SINGLE_LABEL);
+                groups.push(OneOf { name, labels, place: place.clone() });
+            }
+        }
         groups
     }
 
     fn rule(&mut self) -> Option<RuleDeclaration> {
-        let first = self.builder.rules.first()?;
-        for rule in &self.builder.rules[1..] {
+        let implied;
+        let first = match (&self.builder.single_label, self.builder.rules.first()) {
+            (None, first) => first?,
+            (Some(_), Some(first)) if first.rule == ExclusionRule::NotSubsumed => {
+                let message = format!(
+                    "the graph is single-label, which means the exclusion rule `{}`; remove the rule \
+                     `{}`",
+                    ExclusionRule::NoCommonDescendant,
+                    first.rule
+                );
+                self.find(FindingKind::TwoRules, message).place = first.place.clone();
+                first
+            }
+            (Some(place), first) => {
+                let rule = ExclusionRule::NoCommonDescendant;
+                let (strength, place) = match first {
+                    Some(first) => (first.strength, &first.place),
+                    None => (None, place),
+                };
+                implied = RuleDraft { rule, strength, place: place.clone() };
+                &implied
+            }
+        };
+        for rule in self.builder.rules.iter().skip(1) {
             let message = format!(
                 "the exclusion rule `{}` is declared in addition to `{}`; keep one of them",
                 rule.rule, first.rule

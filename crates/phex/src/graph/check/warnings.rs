@@ -27,6 +27,7 @@ pub(super) fn warnings(graph: &RelationGraph, hard: &Logic) -> Vec<Finding> {
     findings.extend(implied(graph, hard));
     findings.extend(no_effect(graph));
     findings.extend(isolated(graph));
+    findings.extend(unrelated_roots(graph));
     findings
 }
 
@@ -194,4 +195,18 @@ fn isolated(graph: &RelationGraph) -> Vec<Finding> {
             finding.labels([&label.name]).place(&label.place)
         })
         .collect()
+}
+
+/// Roots that no relation connects.
+fn unrelated_roots(graph: &RelationGraph) -> Option<Finding> {
+    let roots = graph.unrelated_roots();
+    let names: Vec<&str> = roots.iter().map(|&id| graph.name(id)).collect();
+    let message = format!(
+        "{} roots are unrelated: {}; nothing says that a row is not all of them at once: write \
+         `single_label = true` if a row can only be one of them",
+        names.len(),
+        quoted(&names)
+    );
+    let place = &graph.label(*roots.first()?).place;
+    Some(Finding::new(FindingKind::UnrelatedRoots, message).labels(names).place(place))
 }
