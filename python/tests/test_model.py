@@ -12,7 +12,7 @@ from oracle import Oracle
 import phex
 
 GRAPHS = named()
-EXACT = ["auto", "exact", "star", "count", "family", "states", "junction", "brute"]
+EXACT = ["auto", "exact", "paths", "star", "count", "family", "states", "junction", "brute"]
 SEEDS = range(25)
 
 
@@ -52,7 +52,7 @@ def test_exact_engines_are_exact(graph: phex.Graph) -> None:
 def test_every_exact_engine_took_some_graph() -> None:
     taken = {model.plan.method for graph in every_graph() for model in exact_models(graph)}
     # `count` takes dense semantics only, which the oracle does not have.
-    assert taken == {"star", "family", "states", "junction", "brute"}
+    assert taken == {"paths", "star", "family", "states", "junction", "brute"}
 
 
 def test_dense_semantics_agree_across_engines() -> None:

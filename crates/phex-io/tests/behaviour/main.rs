@@ -10,7 +10,7 @@ mod datasets_hostile;
 mod datasets_real;
 mod dimod;
 mod documentation;
-mod hostile;
+mod graphs_hostile;
 mod ising;
 mod labels;
 mod real_files;

@@ -24,6 +24,7 @@ fn cost(split: &Split, on: &[bool]) -> f64 {
 
 #[test]
 fn splits_assign_the_same_costs_as_the_model() {
+    let mut states = 0;
     for seed in 0..400 {
         let graph = RandomGraph::any(2 + (seed % 8) as usize, seed).draw();
         let Ok(model) = Model::new(&graph) else { continue };
@@ -56,8 +57,10 @@ fn splits_assign_the_same_costs_as_the_model() {
                 let expected = relation.violations(|id| on[id.index()]);
                 assert!((found - expected).abs() < 1e-9, "seed {seed}: {relation:?}");
             }
+            states += 1;
         }
     }
+    assert!(states > 5000, "{states}");
 }
 
 #[test]
