@@ -91,7 +91,11 @@ pub(crate) fn curves(model: &TrainedModel) -> TrainingCurves {
 
 /// The learned strengths, with a sentence about them.
 fn strengths(model: &TrainedModel) -> Option<(String, SettingsTable)> {
-    let StrengthConfig::Learned { tie, .. } = model.config.strengths else { return None };
+    let (StrengthConfig::Learned { tie, .. } | StrengthConfig::CrossFitted { tie, .. }) =
+        model.config.strengths
+    else {
+        return None;
+    };
     let epoch = model.best_epoch.unwrap_or(model.history.len());
     let record = model.history.iter().find(|record| record.epoch == epoch)?;
     let learned = Strengths::new(model.graph.clone(), tie).ok()?;

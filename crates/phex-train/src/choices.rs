@@ -44,6 +44,9 @@ pub struct TrainingChoices {
     pub epochs: Option<usize>,
     /// Which relations share a learned strength.
     pub learn_strengths: Option<Tie>,
+    /// Parts of the rows for strengths on rows that the weights have not seen; 0 learns both on the
+    /// same rows.
+    pub strength_folds: Option<usize>,
     /// Weight of the prior that holds learned strengths to the given ones.
     pub strength_prior: Option<f64>,
     /// Size of a step of learned strengths.
@@ -263,28 +266,48 @@ impl TrainingChoices {
         Ok(made)
     }
 
-    fn strengths(&self, recipe: &Recipe, set: StrengthConfig) -> Result<StrengthConfig, Error> {
-        let base = match (set, self.learn_strengths) {
-            (StrengthConfig::Fixed, Some(tie)) => recipe.learned_strengths(tie),
-            _ => set,
+    fn strengths(&self, recipe: &Recipe, given: StrengthConfig) -> Result<StrengthConfig, Error> {
+        let mut made = match (given, self.learn_strengths) {
+            (StrengthConfig::Fixed, Some(tie)) => {
+                recipe.learned_strengths(tie, self.strength_folds)
+            }
+            _ => given,
         };
-        let StrengthConfig::Learned { tie, prior, learning_rate, every } = base else {
-            let stray = self.strength_prior.is_some()
-                || self.strength_rate.is_some()
-                || self.strength_every.is_some();
-            return if stray {
-                let message = "prior, learning rate and steps are for strengths that are learned";
-                wrong("strengths", message)
-            } else {
-                Ok(base)
-            };
+        let stray = match made {
+            StrengthConfig::Fixed => {
+                let any = self.strength_prior.is_some()
+                    || self.strength_rate.is_some()
+                    || self.strength_folds.is_some()
+                    || self.strength_every.is_some();
+                let message =
+                    "prior, learning rate, folds and steps are for strengths that are learned";
+                any.then_some(message)
+            }
+            StrengthConfig::Learned { .. } => None,
+            StrengthConfig::CrossFitted { .. } => self.strength_every.map(|_| {
+                "steps of the weights per step of the strengths are for strengths that are learned \
+                 together with the weights: 0 folds"
+            }),
         };
-        Ok(StrengthConfig::Learned {
-            tie: self.learn_strengths.unwrap_or(tie),
-            prior: self.strength_prior.unwrap_or(prior),
-            learning_rate: self.strength_rate.unwrap_or(learning_rate),
-            every: self.strength_every.unwrap_or(every),
-        })
+        if let Some(message) = stray {
+            return wrong("strengths", message);
+        }
+        match &mut made {
+            StrengthConfig::Fixed => {}
+            StrengthConfig::Learned { tie, prior, learning_rate, every } => {
+                set(tie, &self.learn_strengths);
+                set(prior, &self.strength_prior);
+                set(learning_rate, &self.strength_rate);
+                set(every, &self.strength_every);
+            }
+            StrengthConfig::CrossFitted { tie, prior, learning_rate, folds } => {
+                set(tie, &self.learn_strengths);
+                set(prior, &self.strength_prior);
+                set(learning_rate, &self.strength_rate);
+                set(folds, &self.strength_folds);
+            }
+        }
+        Ok(made)
     }
 }
 

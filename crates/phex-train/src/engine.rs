@@ -68,7 +68,7 @@ impl Config {
 
     /// What training asks engines for besides probabilities.
     pub(crate) fn wanted(&self) -> Want {
-        let expectations = matches!(self.strengths, StrengthConfig::Learned { .. });
+        let expectations = self.strengths != StrengthConfig::Fixed;
         Want { expectations, ..Want::default() }
     }
 }

@@ -11,6 +11,12 @@
 //!   linear head first trains on these alone ([`Recipe::warm_up_epochs`]), and a head with hidden layers
 //!   draws [`Recipe::leaf_share`] of each batch from them.
 //!
+//! - **Learned strengths.** One strength for each relation is cross-fitted
+//!   ([`Recipe::strength_folds`]); there are too many for the rows that the weights are trained on. One
+//!   factor for all or for a kind of relations is learned together with the weights. Cross-fitting
+//!   brings its own start, so it takes no warm-up, and it needs full scores of the labels above leaves,
+//!   so it does not scale them.
+//!
 //! A choice of the user always wins over these rules.
 
 use phex::graph::{RelationGraph, Strength};
@@ -85,6 +91,12 @@ pub struct Recipe {
     pub strength_rate: f64,
     /// Steps of the weights per step of learned strengths.
     pub strength_every: usize,
+    /// Parts of the rows for cross-fitting, if each relation has its own learned strength.
+    pub strength_folds: usize,
+    /// As `strength_prior`, for cross-fitting: beside the sum of the losses of all rows.
+    pub fold_prior: f64,
+    /// As `strength_rate`, for cross-fitting: the first step, in parts of the mean given strength.
+    pub fold_rate: f64,
     /// Fraction of rows held out for validation when no validation data are given.
     pub validation_fraction: f64,
     /// The metric that chooses the epoch to keep.
@@ -135,6 +147,9 @@ impl Recipe {
         strength_prior: 0.01,
         strength_rate: 0.01,
         strength_every: 10,
+        strength_folds: 2,
+        fold_prior: 0.1,
+        fold_rate: 0.03,
         validation_fraction: 0.0,
         metric: Metric::Loss,
         patience: 0,
@@ -208,7 +223,9 @@ impl Recipe {
         }
         let counts = examples.counts(graph);
         let has_relations = matches!(config.objective, ObjectiveConfig::Relations { .. });
-        if has_relations && graph.is_single_label() && !choices.sets_inner_scale() {
+        let cross_fits = matches!(config.strengths, StrengthConfig::CrossFitted { .. });
+        let scales = has_relations && graph.is_single_label() && !cross_fits;
+        if scales && !choices.sets_inner_scale() {
             config.head.inner_scale = self.inner_scale;
         }
         let is_linear = config.head.hidden.is_empty();
@@ -245,6 +262,7 @@ impl Recipe {
             None => {
                 !choices.sets_stages()
                     && matches!(config.objective, ObjectiveConfig::Relations { .. })
+                    && !matches!(config.strengths, StrengthConfig::CrossFitted { .. })
             }
         }
     }
@@ -318,8 +336,13 @@ impl Recipe {
         }
     }
 
-    /// Learned strengths with this tie.
-    pub fn learned_strengths(&self, tie: Tie) -> StrengthConfig {
+    /// Learned strengths with this tie; `folds` of 0 learns them together with the weights.
+    pub fn learned_strengths(&self, tie: Tie, folds: Option<usize>) -> StrengthConfig {
+        let folds = folds.unwrap_or(if tie == Tie::Relation { self.strength_folds } else { 0 });
+        if folds > 0 {
+            let (prior, learning_rate) = (self.fold_prior, self.fold_rate);
+            return StrengthConfig::CrossFitted { tie, prior, learning_rate, folds };
+        }
         StrengthConfig::Learned {
             tie,
             prior: self.strength_prior,

@@ -8,6 +8,7 @@ mod graphs;
 mod inference;
 mod relabelled;
 mod speed;
+mod wrong_edges;
 mod zero_shot;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ use inference::InferenceSettings;
 use relabelled::RelabelledSettings;
 pub(crate) use relabelled::{HierarchyData, RelabelledData, Relations, RowSample};
 use speed::SpeedSettings;
+use wrong_edges::WrongEdgeSettings;
 use zero_shot::ZeroShotSettings;
 
 use crate::Error;
@@ -27,9 +29,12 @@ use crate::harness::JobQueue;
 use crate::harness::data::read_text;
 
 /// The built-in descriptions.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 10] = [
     ("imagenet", include_str!("../../experiments/imagenet.toml")),
     ("cifar100", include_str!("../../experiments/cifar100.toml")),
+    ("recipe-cifar100", include_str!("../../experiments/recipe_cifar100.toml")),
+    ("recipe-imagenet", include_str!("../../experiments/recipe_imagenet.toml")),
+    ("wrong-edges", include_str!("../../experiments/wrong_edges.toml")),
     ("awa", include_str!("../../experiments/awa.toml")),
     ("cub", include_str!("../../experiments/cub.toml")),
     ("apy", include_str!("../../experiments/apy.toml")),
@@ -52,6 +57,7 @@ enum ExperimentSettings {
     ZeroShot(ZeroShotSettings),
     Speed(SpeedSettings),
     Inference(InferenceSettings),
+    WrongEdges(WrongEdgeSettings),
 }
 
 impl Experiment {
@@ -122,6 +128,9 @@ impl Experiment {
                 zero_shot::run(settings, data, self.quick, queue)?
             }
             ExperimentSettings::Speed(settings) => speed::run(settings, data, self.quick, queue)?,
+            ExperimentSettings::WrongEdges(settings) => {
+                wrong_edges::run(settings, data, self.quick, queue)?
+            }
             ExperimentSettings::Inference(settings) => {
                 inference::run(settings, data, self.quick, queue)?
             }

@@ -89,6 +89,8 @@ class RelationClassifier(RelationAnswers):
             `w=2`, or `scale=2` on the costs given. None: as in the graph.
         learn_strengths: Learn soft strengths: `scale` (one factor), `kind` (one for hierarchy, one for
             exclusion) or `relation` (each). None: they are not learned.
+        strength_folds: Learn strengths in so many parts of the rows, each under scores of a model that has
+            not seen it; 0 learns them together with the weights. None: 2 for `relation`, else 0.
         warm_up: Epochs on the rows labelled with a leaf, before all rows are used. `auto`: as many steps
             as one epoch over all rows, if some rows are labelled with a leaf and some are not; otherwise
             coarse rows favour leaves at random before fine rows are seen.
@@ -167,6 +169,7 @@ class RelationClassifier(RelationAnswers):
         batch_size: int | None = None,
         strength: Any = None,
         learn_strengths: str | None = None,
+        strength_folds: int | None = None,
         warm_up: int | str | None = None,
         leaf_share: float | None = None,
         validation_fraction: float | None = None,
@@ -197,6 +200,7 @@ class RelationClassifier(RelationAnswers):
         self.batch_size = batch_size
         self.strength = strength
         self.learn_strengths = learn_strengths
+        self.strength_folds = strength_folds
         self.warm_up = warm_up
         self.leaf_share = leaf_share
         self.validation_fraction = validation_fraction

@@ -30,6 +30,7 @@ CHOICES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "batch_size": ("batch", int),
     "strength": ("strength", str),
     "learn_strengths": ("learn_strengths", str),
+    "strength_folds": ("strength_folds", int),
     "warm_up": ("warm_up", str),
     "leaf_share": ("leaf_share", float),
     "validation_fraction": ("validation_fraction", float),

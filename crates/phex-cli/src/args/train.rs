@@ -218,15 +218,24 @@ pub(crate) struct SettingArguments {
         "Passes over the training rows", RECIPE.epochs
     ))]
     pub(crate) epochs: Option<usize>,
-    /// Learn strengths: one factor, one per kind of relation, or one per relation
+    /// Learn strengths: one factor, one per kind of relation, or one per relation; only soft relations
+    /// are learned
     #[arg(long, value_name = "TIE", value_parser = named::<Tie>())]
     pub(crate) learn_strengths: Option<Tie>,
+    #[arg(long, value_name = "N", help = with_default(
+        "Learn strengths in N parts of the rows, each under scores of a model that has not seen it; 0 \
+         learns them together with the weights",
+        format!("{} for `relation`, else 0", RECIPE.strength_folds)
+    ))]
+    pub(crate) strength_folds: Option<usize>,
     #[arg(long, value_name = "WEIGHT", help = with_default(
-        "Weight of the prior that holds learned strengths to the given ones", RECIPE.strength_prior
+        "Weight of the prior that holds learned strengths to the given ones",
+        format!("{}, or {} with folds", RECIPE.strength_prior, RECIPE.fold_prior)
     ))]
     pub(crate) strength_prior: Option<f64>,
     #[arg(long, value_name = "RATE", help = with_default(
-        "Size of a step of learned strengths", RECIPE.strength_rate
+        "Size of a step of learned strengths",
+        format!("{}, or {} with folds", RECIPE.strength_rate, RECIPE.fold_rate)
     ))]
     pub(crate) strength_rate: Option<f64>,
     #[arg(long, value_name = "STEPS", help = with_default(

@@ -26,6 +26,7 @@ impl SettingArguments {
             warm_up: self.warm_up,
             epochs: self.epochs,
             learn_strengths: self.learn_strengths,
+            strength_folds: self.strength_folds,
             strength_prior: self.strength_prior,
             strength_rate: self.strength_rate,
             strength_every: self.strength_every,
@@ -100,6 +101,7 @@ fn flag(setting: &str) -> Option<&'static str> {
         "strengths.prior" => "--strength-prior",
         "strengths.learning_rate" => "--strength-rate",
         "strengths.every" => "--strength-every",
+        "strengths.folds" => "--strength-folds",
         "validation.fraction" => "--validation-fraction",
         _ => return None,
     })

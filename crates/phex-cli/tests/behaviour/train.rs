@@ -225,25 +225,25 @@ fn curricula_and_warm_ups_are_stages() {
 fn learned_strengths_are_written_back() {
     let folder = Animals::new(200, 10);
     let path = folder.path();
-    let more = [
-        "--out",
-        "m",
-        "--epochs",
-        "6",
-        "--strength",
-        "u=1",
-        "--learn-strengths",
-        "relation",
-        "--strength-rate",
-        "0.2",
-        "--strength-every",
-        "1",
-        "--strength-prior",
-        "0",
-    ];
+    let learned = ["--strength", "u=1", "--learn-strengths", "relation"];
+    let together = ["--strength-folds", "0", "--strength-rate", "0.2", "--strength-every", "1"];
+    let more =
+        [&learned[..], &together, &["--out", "m", "--epochs", "6"], &["--strength-prior", "0"]];
+    let (status, _, error) = run(path, &[&TRAIN[..], &more.concat()].concat(), "");
+    assert_eq!(status, 0, "{error}");
+    assert_learned(path, "m");
+    let more = [&learned[..], &["--out", "folds", "--epochs", "6"]].concat();
     let (status, _, error) = run(path, &[&TRAIN[..], &more].concat(), "");
     assert_eq!(status, 0, "{error}");
-    let graph = run(path, &["graph", "show", "m/graph.json"], "").1;
+    assert_learned(path, "folds");
+    let more = [&learned[..], &["--out", "other", "--strength-every", "1"]].concat();
+    let (status, _, error) = run(path, &[&TRAIN[..], &more].concat(), "");
+    assert!(status == 2 && error.contains("0 folds"), "{error}");
+}
+
+/// Every strength of the model's graph has moved from u = 1, and its report lists them.
+fn assert_learned(path: &Path, model: &str) {
+    let graph = run(path, &["graph", "show", &format!("{model}/graph.json")], "").1;
     let costs: Vec<f64> = graph
         .match_indices("[w=")
         .map(|(at, _)| graph[at + 3..].split(']').next().unwrap().parse().unwrap())
@@ -252,7 +252,7 @@ fn learned_strengths_are_written_back() {
     // They start at w = 4 u and moved, each its own way.
     assert!(costs.iter().all(|cost| (cost - 4.0).abs() > 1e-3), "{costs:?}");
     assert!(costs.iter().any(|cost| (cost - costs[0]).abs() > 1e-6), "{costs:?}");
-    let report = fs::read_to_string(path.join("m/report.html")).unwrap();
+    let report = fs::read_to_string(path.join(model).join("report.html")).unwrap();
     assert!(report.contains("Learned strengths") && report.contains("dog | cat"), "no strengths");
 }
 

@@ -1,6 +1,9 @@
 //! The range of every setting of a run.
 
-use super::{Config, HeadConfig, OptimiserConfig, RateSchedule, Start, StrengthConfig, UpdateRule};
+use super::{
+    Config, HeadConfig, ObjectiveConfig, OptimiserConfig, RateSchedule, Start, StrengthConfig,
+    UpdateRule,
+};
 use crate::Error;
 
 /// Ranges that several settings share.
@@ -53,6 +56,13 @@ impl Config {
             Range::NotNegative.check("strengths.prior", prior)?;
             Range::Positive.check("strengths.learning_rate", learning_rate)?;
             require(every > 0, "strengths.every", "1 step or more is needed")?;
+        }
+        if let StrengthConfig::CrossFitted { prior, learning_rate, folds, .. } = self.strengths {
+            Range::NotNegative.check("strengths.prior", prior)?;
+            Range::Positive.check("strengths.learning_rate", learning_rate)?;
+            require(folds > 1, "strengths.folds", "2 parts or more are needed")?;
+            let relations = matches!(self.objective, ObjectiveConfig::Relations { .. });
+            require(relations, "strengths", "only the objective `relations` has strengths")?;
         }
         Range::Fraction.check("validation.fraction", self.validation.fraction)
     }

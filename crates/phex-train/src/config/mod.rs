@@ -304,6 +304,18 @@ pub enum StrengthConfig {
         /// Steps of the head per step of the strengths.
         every: usize,
     },
+    /// Before the last stage, on rows that the weights have not seen.
+    CrossFitted {
+        /// Which relations share a parameter.
+        tie: Tie,
+        /// The weight λ of the prior towards the given strength, `λ/2 Σ (φ − given)²` beside the sum of
+        /// the losses of all rows.
+        prior: f64,
+        /// The size of the first step, in parts of the mean given parameter.
+        learning_rate: f64,
+        /// In how many parts the rows are cut.
+        folds: usize,
+    },
 }
 
 /// When to stop, and which weights to keep.

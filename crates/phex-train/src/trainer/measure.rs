@@ -116,16 +116,20 @@ impl<'a> Trainer<'a> {
         let (training, validation) = (self.training, self.validation);
         let mut trainer = Trainer::new(config, &self.graph, &self.options, training, validation)?;
         trainer.weights.clone_from(&self.weights);
-        Ok(Some(trainer.run(&mut Stoppable(observer))?))
+        Ok(Some(trainer.run(&mut Stoppable { observer, stage: LEAF_SUMS })?))
     }
 }
 
-/// Shows progress and passes on the wish to stop; a baseline keeps no checkpoints.
-struct Stoppable<'a>(&'a mut dyn Observer);
+/// Shows progress under another name and passes on the wish to stop: a run within a run keeps no
+/// checkpoints.
+pub(super) struct Stoppable<'a> {
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) stage: &'static str,
+}
 
 impl Observer for Stoppable<'_> {
     fn progress(&mut self, progress: &Progress<'_>) -> Flow {
-        match self.0.progress(&Progress { stage: LEAF_SUMS, ..*progress }) {
+        match self.observer.progress(&Progress { stage: self.stage, ..*progress }) {
             Flow::Stop => Flow::Stop,
             Flow::Continue | Flow::Save => Flow::Continue,
         }

@@ -7,6 +7,7 @@
 //! stages with the same strength share it.
 
 mod batches;
+mod cross_fit;
 mod measure;
 mod observer;
 mod state;
@@ -264,6 +265,7 @@ impl<'a> Trainer<'a> {
     fn run_stages(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         loop {
             let stage = self.config.stages[self.state.stage].clone();
+            self.cross_fit(observer)?;
             let rows = self.training.choose(&self.rows, stage.rows, &self.graph)?;
             while self.state.epoch < stage.epochs && !self.is_stale() {
                 self.run_epoch(&stage, &rows, observer)?;
@@ -351,12 +353,13 @@ impl<'a> Trainer<'a> {
         let (features, evidence) = self.training.gather(&self.standardiser, rows);
         let weight = |&row: &u32| self.weights.as_ref().map_or(1.0, |all| all[row as usize]);
         let weights: Vec<f64> = rows.iter().map(weight).collect();
+        let learns_by_step = matches!(self.config.strengths, StrengthConfig::Learned { .. })
+            && self.state.strengths.is_some();
         let state = &mut self.state;
         clock.add(&mut self.profile.rows);
         let (logits, tape) = state.head.forward(features, noise);
         clock.add(&mut self.profile.head);
-        let mut found =
-            self.objective.loss(&logits, &evidence, &weights, state.strengths.is_some())?;
+        let mut found = self.objective.loss(&logits, &evidence, &weights, learns_by_step)?;
         clock.add(&mut self.profile.inference);
         if let Some(at) = found.impossible {
             return Err(self.training.contradiction(rows[at] as usize, &self.graph));
@@ -560,6 +563,10 @@ fn start_stage(
 ) -> Result<TrainerState, Error> {
     let strengths = match config.strengths {
         StrengthConfig::Fixed => None,
+        StrengthConfig::CrossFitted { tie, .. } => {
+            let graph = config.stages[at].strength.apply(graph)?;
+            cross_fit::at_stage(graph, tie, at + 1 == config.stages.len())?
+        }
         StrengthConfig::Learned { tie, .. } => {
             let graph = config.stages[at].strength.apply(graph)?;
             match Strengths::new(graph, tie) {

@@ -85,23 +85,35 @@ impl StrengthState {
 
     /// One step of Adam on the mean loss with its prior; costs stay at 0 or above.
     pub(crate) fn step(&mut self, learning_rate: f64, prior: f64) {
-        let (beta1, beta2) = (0.9, 0.99);
         self.steps += 1;
-        let steps = self.steps.min(1 << 30) as i32;
-        let (_, by_prior) = self.strengths.prior(prior);
-        let mut step = Vec::with_capacity(self.gradient.len());
-        for (at, by_prior) in by_prior.into_iter().enumerate() {
-            let g = self.gradient[at] / self.rows.max(1.0) + by_prior;
-            self.first[at] = beta1 * self.first[at] + (1.0 - beta1) * g;
-            self.second[at] = beta2 * self.second[at] + (1.0 - beta2) * g * g;
-            let first = self.first[at] / (1.0 - beta1.powi(steps));
-            let second = self.second[at] / (1.0 - beta2.powi(steps));
-            step.push(-learning_rate * first / (second.sqrt() + 1e-8));
-        }
-        self.strengths.step(&step);
+        let (_, mut slope) = self.strengths.prior(prior);
+        let rows = self.rows.max(1.0);
+        slope.iter_mut().zip(&self.gradient).for_each(|(slope, sum)| *slope += sum / rows);
+        let (first, second) = (&mut self.first, &mut self.second);
+        self.strengths.step(&adam(&slope, first, second, self.steps, learning_rate));
         self.gradient.fill(0.0);
         self.rows = 0.0;
     }
+}
+
+/// A step of Adam for the few parameters beside the head.
+pub(super) fn adam(
+    slope: &[f64],
+    first: &mut [f64],
+    second: &mut [f64],
+    steps: u64,
+    learning_rate: f64,
+) -> Vec<f64> {
+    let (beta1, beta2) = (0.9, 0.99);
+    let steps = steps.min(1 << 30) as i32;
+    let step = |((g, first), second): ((&f64, &mut f64), &mut f64)| {
+        *first = beta1 * *first + (1.0 - beta1) * g;
+        *second = beta2 * *second + (1.0 - beta2) * g * g;
+        let first = *first / (1.0 - beta1.powi(steps));
+        let second = *second / (1.0 - beta2.powi(steps));
+        -learning_rate * first / (second.sqrt() + 1e-8)
+    };
+    slope.iter().zip(first).zip(second).map(step).collect()
 }
 
 /// A run between two steps.

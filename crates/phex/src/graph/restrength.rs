@@ -1,6 +1,6 @@
 //! Copies a graph with other strengths.
 
-use super::{Exclusion, RelationGraph, Strength};
+use super::{Exclusion, Hierarchy, RelationGraph, Strength};
 use crate::Error;
 
 /// The kinds of relations that have a strength.
@@ -47,6 +47,24 @@ impl RelationGraph {
         }
         if let Some(declared) = &mut graph.rule {
             change(RelationKind::Exclusion, &mut declared.strength)?;
+        }
+        Ok(graph)
+    }
+
+    /// The same relations with new strengths of the hierarchy. `new` computes each from its relation.
+    ///
+    /// # Errors
+    /// [`Error::Strength`] when a new strength is out of range.
+    pub fn map_hierarchy(
+        &self,
+        new: impl Fn(&Hierarchy) -> Strength,
+    ) -> Result<RelationGraph, Error> {
+        let mut graph = self.clone();
+        for edge in &mut graph.hierarchy {
+            edge.strength = new(edge);
+            if let Some(message) = edge.strength.fault() {
+                return Err(Error::Strength { message });
+            }
         }
         Ok(graph)
     }

@@ -309,6 +309,8 @@ impl TrainingSettings {
             hidden: Vec::new(),
             curriculum: self.curriculum,
             schedule: JobSchedule::default(),
+            inner_scale: 1.0,
+            leaf_share: 0.0,
             epochs: self.epochs,
             batch: self.batch,
             learning_rate: self.learning_rate,

@@ -21,7 +21,7 @@ pub(crate) struct RelabelledData {
     training: LeafRows,
     /// A tenth of them is for validation, the rest for the test.
     evaluation: LeafRows,
-    pub(super) about: String,
+    pub(crate) about: String,
 }
 
 /// Features with the leaf of each row.
@@ -29,6 +29,14 @@ pub(crate) struct RelabelledData {
 struct LeafRows {
     features: Features,
     leaves: Vec<LabelId>,
+}
+
+/// A graph in which some classes stand under a wrong parent.
+#[derive(Debug)]
+pub(crate) struct MovedClasses {
+    pub(crate) graph: RelationGraph,
+    /// Of each label, whether it was moved.
+    pub(crate) moved: Vec<bool>,
 }
 
 /// Features and targets of one seed.
@@ -102,6 +110,50 @@ impl RelabelledData {
             }
         }
         RowSample { features: self.training.pick(&rows), targets }
+    }
+
+    /// The graph with some classes under a wrong parent each. A parent keeps at least one class.
+    pub(crate) fn with_wrong_parents(
+        &self,
+        count: usize,
+        seed: u64,
+    ) -> Result<MovedClasses, Error> {
+        let mut random = RandomStream::new(seed, "wrong parents");
+        let topology = self.graph.topology();
+        let roots: Vec<LabelId> =
+            self.graph.ids().filter(|&id| topology.parents(id).is_empty()).collect();
+        let leaves: Vec<LabelId> = self.graph.leaves().collect();
+        let mut parent_of: Vec<Option<LabelId>> =
+            self.graph.ids().map(|id| topology.parents(id).first().copied()).collect();
+        let mut classes_of = vec![0usize; self.graph.len()];
+        parent_of.iter().flatten().for_each(|parent| classes_of[parent.index()] += 1);
+        let mut moved = vec![false; self.graph.len()];
+        for at in random.shuffled(leaves.len()) {
+            let leaf = leaves[at];
+            let Some(parent) = parent_of[leaf.index()] else { continue };
+            if moved.iter().filter(|moved| **moved).count() == count {
+                break;
+            }
+            if classes_of[parent.index()] == 1 {
+                continue;
+            }
+            let others: Vec<LabelId> = roots.iter().copied().filter(|&id| id != parent).collect();
+            if others.is_empty() {
+                break;
+            }
+            parent_of[leaf.index()] = Some(others[random.below(others.len())]);
+            classes_of[parent.index()] -= 1;
+            moved[leaf.index()] = true;
+        }
+        let name = |id: LabelId| self.graph.labels()[id.index()].name.as_str();
+        let mut builder = GraphBuilder::new();
+        self.graph.ids().for_each(|id| drop(builder.label(name(id))));
+        for id in self.graph.ids() {
+            if let Some(parent) = parent_of[id.index()] {
+                builder.hierarchy(name(parent), name(id), None);
+            }
+        }
+        Ok(MovedClasses { graph: finish(builder)?, moved })
     }
 
     /// The validation and the test rows of a seed.

@@ -13,13 +13,13 @@ mod train;
 
 use std::path::Path;
 
-pub(crate) use data::{RelabelledData, RowSample, cifar_graph};
+pub(crate) use data::{MovedClasses, RelabelledData, RowSample, cifar_graph};
 use settings::MethodCell;
 pub(crate) use settings::{
     Curriculum, HierarchyData, Inference, JobSchedule, RelabelledSettings, Relations, TrainingJob,
 };
 use train::TrainingAnswer;
-pub(crate) use train::{StageModel, accuracies, train};
+pub(crate) use train::{StageModel, accuracies, accuracy_of, train};
 
 use crate::Error;
 use crate::experiment::Findings;

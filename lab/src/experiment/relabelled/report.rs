@@ -22,6 +22,7 @@ pub(super) fn outcome(
         view.soft_against_hard(),
     ];
     tables.extend(view.recipe());
+    tables.extend(view.by_method());
     let mut figures = Vec::new();
     for (at, group) in view.groups().iter().enumerate() {
         for (metric, value) in [("1", top_1 as fn(&TrainingAnswer) -> f64), ("5", top_5)] {
@@ -236,6 +237,48 @@ impl<'a> ResultTables<'a> {
                     !matches!(kind, Relations::Hard | Relations::Soft | Relations::Learned)
                 })),
             ]);
+        }
+        Some(table)
+    }
+
+    /// Every method at its best on validation rows, and how far the compared one is above it.
+    fn by_method(&self) -> Option<MarkdownTable> {
+        let compared = self.settings.compare.as_deref()?;
+        let mut columns = String::from("method");
+        for &part in &self.settings.relabelled {
+            columns.push_str(&format!(" | {} relabelled", percent(part)));
+        }
+        let title = format!(
+            "Each method with the group and the strength that validation rows choose: top-1 accuracy, %, and the gain of \"{compared}\" over it"
+        );
+        let mut table = MarkdownTable::new(&title, &columns);
+        let best = |name: &str, part: f64| {
+            let own = self.measured.iter().filter(|measured| measured.cell.relabelled == part);
+            self.best(own.filter(|measured| self.method(measured).name == name))
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for method in &self.settings.methods {
+            if !names.contains(&method.name.as_str()) {
+                names.push(&method.name);
+            }
+        }
+        for name in names {
+            let cell = |&part: &f64| {
+                let own = best(name, part)?;
+                let group = &self.method(own).group;
+                let u = own.cell.u.map_or(String::new(), |u| format!(", u = {u}"));
+                let accuracy = percent_spread(&own.summary(top_1)?);
+                if name == compared {
+                    return Some(format!("{accuracy} ({group}{u})"));
+                }
+                let reference = best(compared, part)?;
+                let count = reference.runs.len().min(own.runs.len());
+                let gain = PairedTest::new(&reference.values()[..count], &own.values()[..count])?;
+                Some(format!("{accuracy} ({group}{u}); {}", gain.percent()))
+            };
+            let cells = self.settings.relabelled.iter();
+            let cells = cells.map(|part| cell(part).unwrap_or_else(|| String::from("–")));
+            table.rows.push(std::iter::once(String::from(name)).chain(cells).collect());
         }
         Some(table)
     }

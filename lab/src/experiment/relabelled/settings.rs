@@ -34,6 +34,9 @@ pub(crate) struct RelabelledSettings {
     pub(super) methods: Vec<MethodSettings>,
     /// The group of methods among which the recipe chooses by validation rows.
     pub(super) recipe: Option<String>,
+    /// The name of the method with which all others are compared, each with the group and the strength that validation
+    /// rows choose.
+    pub(super) compare: Option<String>,
     /// The group of the paper's curriculum, with which the recipe is compared.
     pub(super) staged: Option<String>,
     /// The group of plain training from random weights, with which the recipe is compared.
@@ -70,6 +73,12 @@ pub(super) struct MethodSettings {
     pub(super) curriculum: Curriculum,
     #[serde(default)]
     pub(super) schedule: JobSchedule,
+    /// The factor on the scores of labels above leaves.
+    #[serde(default = "one")]
+    pub(super) inner_scale: f64,
+    /// The share of each batch that is drawn from rows labelled with a leaf.
+    #[serde(default)]
+    pub(super) leaf_share: f64,
     /// Only these shares of those of the experiment.
     pub(super) relabelled: Option<Vec<f64>>,
     /// Only these strengths of those of the experiment.
@@ -177,6 +186,10 @@ pub(crate) struct TrainingJob {
     pub(crate) curriculum: Curriculum,
     #[serde(skip_serializing_if = "JobSchedule::is_cosine")]
     pub(crate) schedule: JobSchedule,
+    #[serde(skip_serializing_if = "is_one")]
+    pub(crate) inner_scale: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) leaf_share: f64,
     pub(crate) epochs: usize,
     pub(crate) batch: usize,
     pub(crate) learning_rate: f64,
@@ -201,6 +214,20 @@ pub(super) struct MethodCell {
     pub(super) rates: Vec<f64>,
     /// The run of the first seed and learning rate.
     pub(super) job: TrainingJob,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(value: &f64) -> bool {
+    *value == 1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 fn is_rate(rate: f64) -> bool {
@@ -272,6 +299,8 @@ impl RelabelledSettings {
                     hidden: settings.hidden.clone(),
                     curriculum: settings.curriculum,
                     schedule: settings.schedule,
+                    inner_scale: settings.inner_scale,
+                    leaf_share: settings.leaf_share,
                     epochs: self.epochs,
                     batch: self.batch,
                     learning_rate: rates.first().copied().unwrap_or(1e-3),

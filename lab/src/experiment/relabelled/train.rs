@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use phex::graph::LabelId;
 use phex::infer::{Evidence, Options};
 use phex::learn::{Loss, Tie};
 use phex::metrics::{LabelTable as ScoredRows, class_report};
@@ -97,13 +98,37 @@ pub(crate) fn accuracies(
     Ok([part(0), part(1)])
 }
 
+/// The share of rows whose leaf is the most probable: of all, and of those with a chosen leaf.
+pub(crate) fn accuracy_of(
+    model: &TrainedModel,
+    options: &Options,
+    sample: &RowSample,
+    data: &RelabelledData,
+    chosen: impl Fn(LabelId) -> bool,
+) -> Result<(f64, Option<f64>), Error> {
+    let probabilities = model.predictor(options)?.predict(&sample.features)?;
+    let leaves: Vec<LabelId> = data.graph.leaves().collect();
+    let [mut all, mut some] = [(0.0, 0.0); 2];
+    for (row, p) in probabilities.chunks_exact(data.graph.len()).enumerate() {
+        let best = leaves.iter().max_by(|a, b| p[a.index()].total_cmp(&p[b.index()]));
+        let target = sample.targets.row(row).listed.first().map(|entry| LabelId(entry.label));
+        let right = f64::from(u8::from(best.copied() == target));
+        all = (all.0 + right, all.1 + 1.0);
+        if target.is_some_and(&chosen) {
+            some = (some.0 + right, some.1 + 1.0);
+        }
+    }
+    Ok((all.0 / all.1, (some.1 > 0.0).then(|| some.0 / some.1)))
+}
+
 /// Parts that are trained one after another, each from the weights of the one before. A change of inference starts a
 /// new part.
 fn parts(job: &TrainingJob) -> Vec<(Inference, Config)> {
     let these = StrengthSetting::All(job.strength());
     let hard = StrengthSetting::All(phex::graph::Strength::Hard);
     let half = job.epochs.div_ceil(2);
-    let all = |strength, epochs| Stage { strength, epochs, ..Stage::default() };
+    let leaf_share = job.leaf_share;
+    let all = |strength, epochs| Stage { strength, epochs, leaf_share, ..Stage::default() };
     match job.curriculum {
         Curriculum::Plain => vec![(job.inference, config(job, vec![all(these, job.epochs)]))],
         Curriculum::WarmUp => {
@@ -149,7 +174,12 @@ fn config(job: &TrainingJob, stages: Vec<Stage>) -> Config {
         _ => StrengthConfig::Fixed,
     };
     Config {
-        head: HeadConfig { hidden: job.hidden.clone(), start, ..HeadConfig::default() },
+        head: HeadConfig {
+            hidden: job.hidden.clone(),
+            start,
+            inner_scale: job.inner_scale,
+            ..HeadConfig::default()
+        },
         objective,
         optimiser: OptimiserConfig {
             learning_rate: job.learning_rate,
