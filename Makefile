@@ -20,7 +20,7 @@ export PHEX_SKIPPED := $(abspath target/skipped.txt)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# The parts, cheapest first. At the end stand the time of each part and what was skipped.
+# The parts, cheapest first. The end of the output has the time of each part and what was skipped.
 PARTS := fmt names clippy doc unit cuda deny package python docs
 test: ## every check and test, cheapest first
 	@mkdir -p target && rm -f "$(PHEX_SKIPPED)" target/times.txt
@@ -35,7 +35,7 @@ test: ## every check and test, cheapest first
 	  sed 's/^[^ ]*: //' "$(PHEX_SKIPPED)" | sort | uniq -c | sort -rn; \
 	else echo "== no test was skipped"; fi
 
-fmt: ## the form of the Rust code
+fmt: ## whether the Rust code is formatted
 	$(CARGO) fmt --all --check
 
 clippy: ## lints of the Rust code, warnings denied
@@ -44,7 +44,7 @@ clippy: ## lints of the Rust code, warnings denied
 doc: ## the documentation of the crates
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --lib --no-deps --locked
 
-# With the real dimod and dwave-samplers on the other side; their environment is made once.
+# Some tests exchange files with the real dimod and dwave-samplers, so this needs the Python environment.
 unit: $(PYTHON_STAMP) ## tests of the Rust crates
 	PHEX_PYTHON="$(abspath $(PYTHON))" $(CARGO) test --workspace --exclude phex-candle --locked
 
@@ -59,9 +59,8 @@ $(PYTHON_STAMP): $(PYTHON_NEEDS)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement $(PYTHON_NEEDS)
 	touch $@
 
-# The Python package: built, linted, typed, its stubs compared with what was built, tested. For release: what it
-# compiles is what `cargo run --release -- demo` needs too.
-python: $(PYTHON_STAMP) ## the Python package: built, linted, typed, tested
+# Builds in release mode, because `cargo run --release -- demo` then finds most crates compiled.
+python: $(PYTHON_STAMP) ## the Python package: build, lint, types, stubs, tests
 	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
 	$(PYTHON_BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	$(PYTHON_BIN)/ruff check --quiet $(PYTHON_CODE)
@@ -73,12 +72,12 @@ python: $(PYTHON_STAMP) ## the Python package: built, linted, typed, tested
 docs: $(PYTHON_STAMP) ## the documentation site, in docs/_build/html
 	$(PYTHON_BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-# A wheel for any Linux of this processor with Python 3.11 or newer, in dist/.
+# The wheel runs on any Linux with this kind of CPU and Python 3.11 or newer.
 wheel: $(PYTHON_STAMP) ## a Python wheel, in dist/
 	$(PYTHON_BIN)/maturin build --release --locked --out dist
 
-# The CUDA kernels on the processor, by an emulated driver: answers and faults, not speed; and whether NVRTC takes them, if
-# PyTorch has brought it. Needs a C++ compiler.
+# An emulated driver runs the CUDA kernels on the CPU, which tests answers and memory faults. If PyTorch has installed NVRTC,
+# the kernels are also compiled with it. Needs a C++ compiler.
 EMULATED := LD_LIBRARY_PATH="$(abspath target/emulator)" PHEX_CUDA_CACHE="$(abspath target/emulator/kernels)" \
   EMULATOR_NVRTC="$$(ls $(abspath .venv-test)/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.?? 2>/dev/null | head -n 1)"
 cuda-emulated: ## all tests of the CUDA kernels on an emulated driver (slow)
@@ -87,7 +86,7 @@ cuda-emulated: ## all tests of the CUDA kernels on an emulated driver (slow)
 	$(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cuda --test behaviour
 	$(EMULATED) EMULATOR_MEMORY=8000000000 $(CARGO) test --locked -p phex-cli --test behaviour device::
 
-# Three quick tests of them. A name that matches no test is an error.
+# Three quick tests of the kernels. It is an error if a name matches no test.
 CUDA_TESTS := messages_of_few_strengths_agree ordinary_rows_stay_on_the_device extreme_rows_are_answered_all_the_same
 cuda: $(PYTHON_STAMP) ## quick tests of the CUDA kernels on an emulated driver
 	@if command -v $${CXX:-g++} >/dev/null; then \
@@ -97,19 +96,19 @@ cuda: $(PYTHON_STAMP) ## quick tests of the CUDA kernels on an emulated driver
 	  [ $$status -eq 0 ] && grep -q 'test result: ok. $(words $(CUDA_TESTS)) passed' target/cuda.txt; \
 	else echo "make cuda: there is no C++ compiler" | tee -a "$(PHEX_SKIPPED)"; fi
 
-# Licences, sources and bans; installs the tool once, into target/.
+# Installs the tool once, into target/.
 deny: $(DENY) ## licences, sources and bans of the dependencies
 	PATH="$(abspath $(TOOLS)/bin):$$PATH" $(CARGO) deny --log-level error check bans licenses sources
 
 $(DENY):
 	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --debug --root $(TOOLS) --target-dir target/tools-build
 
-# Every crate that is published can be packed from its own folder.
-package: ## the crates as they would be published
+# Every published crate must contain all files that it needs.
+package: ## whether the crates can be packed for publishing
 	$(CARGO) package --workspace --exclude lab --exclude phex-python --no-verify --allow-dirty --locked --quiet
 
-# In a target folder of its own; rustup brings the compiler.
-msrv: ## whether the oldest Rust that we promise builds the crates
+# Uses its own target folder; rustup installs the compiler.
+msrv: ## whether the oldest supported Rust builds the crates
 	rustup toolchain install $(RUST_VERSION) --profile minimal --no-self-update
 	rustup run $(RUST_VERSION) cargo check --workspace --exclude lab --exclude phex-candle --locked --target-dir target/msrv
 
@@ -120,13 +119,13 @@ demo: ## the demonstration on built-in data
 bench: ## a benchmark: make bench ARGS=infer
 	$(CARGO) run --release --locked -p lab -- bench $(ARGS)
 
-# Peers of the benchmarks (lab/peers): two virtual environments, kept between runs.
+# Virtual environments of the libraries that benchmarks compare with (lab/peers); they are kept between runs.
 VENVS ?= .
 PEERS_VENV ?= $(VENVS)/.venv-peers
 PGMAX_VENV ?= $(VENVS)/.venv-pgmax
 PGMPY_VENV ?= $(VENVS)/.venv-pgmpy
 
-peers: $(PEERS_VENV)/stamp $(PGMAX_VENV)/stamp ## environments of the peers of the benchmarks
+peers: $(PEERS_VENV)/stamp $(PGMAX_VENV)/stamp ## environments of the libraries that benchmarks compare with
 
 $(PEERS_VENV)/stamp: lab/peers/requirements.txt
 	python3 -m venv $(@D)
@@ -143,19 +142,18 @@ $(PGMPY_VENV)/stamp: lab/python/requirements-pgmpy.txt
 	$(@D)/bin/python -m pip install --quiet -r $<
 	touch $@
 
-# The Python package beside pgmpy, PGMax and PyTorch, and what a call costs more than from Rust.
-bench-python: peers $(PGMPY_VENV)/stamp $(PYTHON_STAMP) ## the Python package beside its peers
+# Compares the Python package with pgmpy, PGMax and PyTorch, and a call from Python with one from Rust.
+bench-python: peers $(PGMPY_VENV)/stamp $(PYTHON_STAMP) ## the Python package compared with other libraries
 	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
 	$(CARGO) build --release --locked -p lab
 	$(PYTHON) lab/python/peers.py --peers-venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV) \
 	  --pgmpy-venv $(PGMPY_VENV) $(ARGS)
 
-peers-check: peers ## whether the peers give the same answers
+peers-check: peers ## whether the compared libraries give the same answers
 	$(PEERS_VENV)/bin/python lab/peers/check_peers.py --venv $(PEERS_VENV) --pgmax-venv $(PGMAX_VENV)
 
-# Rewrites the JSON schema of graph files after a change of their form.
-schema: ## the JSON schema of graph files, after a change of their form
+schema: ## rewrites the JSON schema of graph files after a change of the format
 	UPDATE_SCHEMA=1 $(CARGO) test -p phex-io schema
 
-clean: ## removes what was built
+clean: ## removes all build output
 	$(CARGO) clean
