@@ -233,7 +233,9 @@ fn cross_fitting_finds_wrong_relations_and_helps() {
     let kind = |leaf: usize| format!("k{}", leaf / KINDS);
     let wrong = [1usize, 6, 11];
     let mut builder = GraphBuilder::new();
-    (0..KINDS).for_each(|at| drop(builder.label(&format!("k{at}"))));
+    for at in 0..KINDS {
+        builder.label(&format!("k{at}"));
+    }
     for leaf in 0..KINDS * KINDS {
         let above = if wrong.contains(&leaf) { (leaf + KINDS) % (KINDS * KINDS) } else { leaf };
         builder.hierarchy(&kind(above), &format!("f{leaf}"), Some(Strength::U(1.0)));
@@ -250,7 +252,7 @@ fn cross_fitting_finds_wrong_relations_and_helps() {
         for row in 0..a_leaf * KINDS * KINDS {
             let leaf = row % (KINDS * KINDS);
             values.extend(centres[leaf].iter().map(|centre| (centre + normal()) as f32));
-            let is_coarse = coarse && row / (KINDS * KINDS) % 5 > 0;
+            let is_coarse = coarse && !(row / (KINDS * KINDS)).is_multiple_of(5);
             let name = if is_coarse { kind(leaf) } else { format!("f{leaf}") };
             targets.push(&[Target { label: graph.id(&name).unwrap().0, on: true }], false);
         }

@@ -218,8 +218,9 @@ pub(crate) struct SettingArguments {
         "Passes over the training rows", RECIPE.epochs
     ))]
     pub(crate) epochs: Option<usize>,
-    /// Learn strengths: one factor, one per kind of relation, or one per relation; only soft relations
-    /// are learned
+    /// Learn the strengths of soft relations: one factor (`scale`), one per kind of relation (`kind`), or
+    /// one per relation (`relation`), which finds wrong relations. In place of one factor or one per
+    /// kind, prefer `phex tune`: strengths chosen on validation rows did better in all our experiments
     #[arg(long, value_name = "TIE", value_parser = named::<Tie>())]
     pub(crate) learn_strengths: Option<Tie>,
     #[arg(long, value_name = "N", help = with_default(

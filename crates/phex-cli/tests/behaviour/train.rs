@@ -1,6 +1,7 @@
 //! `phex train`, `phex predict` and `phex eval` as a user runs them.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 

@@ -147,7 +147,9 @@ impl RelabelledData {
         }
         let name = |id: LabelId| self.graph.labels()[id.index()].name.as_str();
         let mut builder = GraphBuilder::new();
-        self.graph.ids().for_each(|id| drop(builder.label(name(id))));
+        for id in self.graph.ids() {
+            builder.label(name(id));
+        }
         for id in self.graph.ids() {
             if let Some(parent) = parent_of[id.index()] {
                 builder.hierarchy(name(parent), name(id), None);
