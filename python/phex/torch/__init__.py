@@ -34,7 +34,9 @@ copied to the processor and back, and a warning says so once. There are no secon
 for them raises `RuntimeError`.
 """
 
+from phex.torch.head import RelationHead
 from phex.torch.layer import RelationLayer
 from phex.torch.loss import RelationLoss
+from phex.torch.sampler import LeafBatchSampler
 
-__all__ = ["RelationLayer", "RelationLoss"]
+__all__ = ["LeafBatchSampler", "RelationHead", "RelationLayer", "RelationLoss"]
