@@ -42,7 +42,7 @@ pub(crate) fn rows_with_leaf<'py>(
 /// The rows of one of `of` processes in an epoch; each part of `batch` rows is a batch.
 #[pyfunction]
 #[pyo3(signature = (has_leaf, share, batch, *, seed, epoch, rank=0, of=1))]
-#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+#[allow(clippy::too_many_arguments)] // They are keywords.
 pub(crate) fn epoch_rows<'py>(
     py: Python<'py>,
     has_leaf: PyReadonlyArray1<'py, bool>,

@@ -129,6 +129,7 @@ def _has_leaf(rows: Tensor | np.ndarray[Any, Any], graph: Graph | None) -> Flags
     if graph is None:
         raise InputError("targets need `graph`, which says which labels are leaves")
     parts = [np.zeros(0, dtype=bool)]
-    for part in given.split(_CHUNK):
-        parts.append(rows_with_leaf(graph, read_known(part).cpu().numpy()))
+    for start in range(0, len(given), _CHUNK):
+        known = read_known(given[start : start + _CHUNK])
+        parts.append(rows_with_leaf(graph, known.cpu().numpy()))
     return np.concatenate(parts)
