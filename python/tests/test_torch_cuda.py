@@ -75,7 +75,7 @@ def test_rows_without_an_answer_are_nan_and_leave_the_others_alone():
     logits = torch.zeros(3, len(layer.labels), device="cuda")
     logits[1, 2] = float("nan")
     evidence = torch.full((3, len(layer.labels)), -1, dtype=torch.int8, device="cuda")
-    evidence[2, 0], evidence[2, 1] = 0, 1  # A dog that is no animal.
+    evidence[2, 0], evidence[2, 1] = 0, 1  # A dog that is not an animal.
     found = layer(logits, evidence).cpu().numpy()
     assert np.isfinite(found[0]).all()
     assert np.isnan(found[1:]).all()

@@ -18,7 +18,7 @@ pub(crate) enum ModelFile {
 }
 
 impl ModelFile {
-    /// By the given format, else by the file.
+    /// By the given format, or else by the file.
     pub(crate) fn of(format: Option<&str>, path: &Path) -> ModelFile {
         match format {
             Some("uai") => ModelFile::Uai,
@@ -46,7 +46,10 @@ impl GraphInput {
                 // A file that is not a graph may be a model whose format must be named.
                 let graph = self.graph().map_err(|error| match error.downcast_ref() {
                     Some(phex_io::Error::UnknownFormat { .. }) => {
-                        anyhow!("{error}; or, for a model, uai, {}", IsingFormat::readable_names())
+                        anyhow!(
+                            "{error}; for a model, write uai, {}",
+                            IsingFormat::readable_names()
+                        )
                     }
                     _ => error,
                 })?;
@@ -93,7 +96,7 @@ impl ScoreArguments {
             };
         }
         bail!(
-            "{}: there is no row {wanted}; rows are counted from 0, and there are {}",
+            "{}: there is no row {wanted}: rows are counted from 0, and there are {}",
             path.display(),
             wanted - left
         )

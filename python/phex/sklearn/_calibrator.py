@@ -21,7 +21,6 @@ from phex.model import Model
 from phex.sklearn._answers import RelationAnswers, candidates
 from phex.sklearn._calibration import Search, calibrate
 from phex.sklearn._classifier import read_weights
-from phex.sklearn._hierarchy import Hierarchy
 from phex.sklearn._scores import answers_with_sets, read_logits
 from phex.sklearn._targets import Targets, read_relations, read_targets
 
@@ -34,9 +33,8 @@ def _with_one_of(graph: Graph, classes: list[int]) -> Graph:
     It cannot where a class lies above another, or is in a group already.
     """
     grouped = {label for members in graph.one_of.values() for label in members}
-    hierarchy, chosen = Hierarchy(graph), set(classes)
-    nested = any(at != label and at in chosen for label in classes for at in hierarchy.above(label))
     names = [graph.labels[at] for at in classes]
+    nested = any(not set(names).isdisjoint(graph.ancestors(name)) for name in names)
     if nested or grouped.intersection(names):
         return graph
     written = json.loads(graph.to_json())
@@ -176,7 +174,7 @@ class RelationCalibrator(RelationAnswers):
         """
         self._check_decision()
         if not 0.0 < self.floor < 0.5:
-            raise InputError(f"floor is {self.floor}, and has to lie between 0 and 0.5")
+            raise InputError(f"floor is {self.floor}, but must be between 0 and 0.5")
         temperature = self._temperature()
         X, y = indexable(X, y)
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -215,10 +213,10 @@ class RelationCalibrator(RelationAnswers):
     def _temperature(self) -> float | None:
         if isinstance(self.temperature, str):
             if self.temperature != "fit":
-                raise InputError(f"temperature is {self.temperature!r}; it has to be 'fit' or a number")
+                raise InputError(f"temperature is {self.temperature!r}; it must be 'fit' or a number")
             return None
         if not (self.temperature > 0 and np.isfinite(self.temperature)):
-            raise InputError(f"temperature is {self.temperature}, and has to be above 0")
+            raise InputError(f"temperature is {self.temperature}, but must be above 0")
         return float(self.temperature)
 
     def _is_biased(self) -> bool:
@@ -235,14 +233,14 @@ class RelationCalibrator(RelationAnswers):
             place = {label: at for at, label in enumerate(graph.labels)}
             unknown = [name for name in names if name not in place]
             if unknown:
-                raise InputError(f"labels: `{unknown[0]}` is no label of the graph")
+                raise InputError(f"labels: `{unknown[0]}` is not a label of the graph")
             self._outputs = [place[name] for name in names]
             return
         values = np.asarray(classes).tolist()
         unknown = [value for value in values if value not in self._column_of]
         if unknown:
             raise InputError(
-                f"the estimator has the class {unknown[0]!r}, which is no label of the graph"
+                f"the estimator has the class {unknown[0]!r}, which is not a label of the graph"
             )
         self._outputs = [self._column_of[value] for value in values]
         names = [graph.labels[at] for at in self._outputs]

@@ -16,7 +16,6 @@ from sklearn.utils.validation import column_or_1d
 from phex._core import Graph, GraphBuilder
 from phex._types import Known
 from phex.errors import InputError
-from phex.sklearn._hierarchy import Hierarchy
 from phex.tables import read_known
 
 __all__ = ["Targets", "label_matrix", "read_relations", "read_targets"]
@@ -84,7 +83,7 @@ def _find(place: dict[str, int], name: str, row: int) -> int:
     if at is None:
         near = difflib.get_close_matches(name, place, n=1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f"row {row}: `{name}` is no label of the graph{hint}")
+        raise InputError(f"row {row}: `{name}` is not a label of the graph{hint}")
     return at
 
 
@@ -94,11 +93,15 @@ def _fill(graph: Graph, rows: Sequence[Iterable[int]], unlisted: str) -> Known:
         for row, labels in enumerate(rows):
             known[row, list(labels)] = 1
         return known
-    hierarchy = Hierarchy(graph)
+    place = _place(graph)
+    implied = {
+        label: [label, *(place[name] for name in graph.ancestors(graph.labels[label]))]
+        for label in set().union(*rows)
+    }
     known[:] = 0
     for row, labels in enumerate(rows):
         for label in labels:
-            known[row, hierarchy.above(label)] = 1
+            known[row, implied[label]] = 1
     return known
 
 
@@ -185,7 +188,7 @@ def read_targets(y: Any, graph: Graph | None, unlisted: str = "auto", classes: A
     `classes` are those of an estimator that was trained elsewhere, and may have seen more than `y` has.
     """
     if unlisted not in ("auto", "unknown", "off"):
-        raise InputError(f"unlisted is {unlisted!r}; it has to be 'auto', 'unknown' or 'off'")
+        raise InputError(f"unlisted is {unlisted!r}; it must be 'auto', 'unknown' or 'off'")
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     lists = _lists(y)

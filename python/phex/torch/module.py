@@ -102,7 +102,7 @@ class RelationModule(nn.Module):
         if logits.dim() == 0 or logits.shape[-1] != self._count:
             raise InputError(
                 f"the logits have the shape {tuple(logits.shape)}; "
-                f"their last dimension has to be the {self._count} labels"
+                f"their last dimension must be the {self._count} labels"
             )
         return logits if logits.dtype == torch.float64 else logits.float()
 
@@ -117,7 +117,7 @@ def read_known(values: Tensor) -> Tensor:
     if values.dtype == torch.int8:
         return values
     if values.is_complex():
-        raise InputError("what is known of labels has to be 1, 0 or -1, not complex numbers")
+        raise InputError("evidence must be 1, 0 or -1, not complex numbers")
     if values.is_floating_point():
         whole = torch.where(values.isnan(), -1.0, values).clamp(-_NOTHING, _NOTHING)
         # 0.3 is neither on nor off, and must not become 0.

@@ -70,7 +70,7 @@ def _check_scores(scores: Scores, relations: Relations) -> None:
     if bad.any():
         row, label = (int(at) for at in np.argwhere(bad)[0])
         raise InputError(
-            f"row {row}, `{relations.labels[label]}`: the logit is {scores[row, label]}, but has to be "
+            f"row {row}, `{relations.labels[label]}`: the logit is {scores[row, label]}, but must be "
             f"finite and within ±{_LARGEST:g}; has training diverged? Lower the learning rate, or clip"
         )
 

@@ -91,7 +91,7 @@ fn what_cannot_be_is_refused() {
         assert_eq!(status, 2, "{arguments:?}");
         assert!(error.contains(expected), "{arguments:?}: {error}");
     };
-    refused(&["graph", "convert", "m.coo", "g2.toml"], "m.coo is no label graph");
+    refused(&["graph", "convert", "m.coo", "g2.toml"], "m.coo is a model and cannot be converted");
     refused(&["graph", "convert", "g.toml", "g2.json", "--hard", "3"], "--to");
     refused(&["graph", "convert", "m.coo", "m.sparse"], "can only be read");
     let mut beyond = vec!["graph", "convert", "g.toml", "m.uai"];
