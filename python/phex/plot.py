@@ -55,7 +55,8 @@ def graph(graph: Graph, values: Any = None, ax: Axes | None = None) -> Axes:
 
     Grey lines are the hierarchy; blue lines lead to further parents. Red brackets join siblings that
     exclude each other, and red arcs two other labels. Members of larger groups have a red number. Soft
-    relations are dashed. The members of a one-of group share a colour. A struck-out label can never be on.
+    relations are dashed. The members of a one-of group share a colour. A struck-out label can never be
+    on.
 
     Readable to about 60 labels; `Graph.svg` draws larger graphs.
 

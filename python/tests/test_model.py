@@ -232,7 +232,7 @@ def test_rows_without_an_answer_have_a_status() -> None:
     np.testing.assert_array_equal(np.isnan(found.marginals).all(axis=1), [False, True, True])
     assert model.log_partition([[0.0, 0.0]], {"dog": 1, "cat": 1}).tolist() == [-np.inf]
     for call in (model.marginals, model.map, model.sample):
-        with pytest.raises(phex.InputError, match="row 0: no label set"):
+        with pytest.raises(phex.InputError, match="row 0: no legal label set"):
             call([[0.0, 0.0]], evidence={"dog": 1, "cat": 1})
 
 

@@ -123,7 +123,7 @@ def test_columns_that_do_not_fit_are_named(library: str) -> None:
 def test_columns_that_stand_twice_are_named() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.zeros((1, len(GRAPH) + 1)), columns=[*GRAPH.labels, "cat"])
-    with pytest.raises(phex.InputError, match="the column `cat` stands there twice"):
+    with pytest.raises(phex.InputError, match="the column `cat` occurs twice"):
         MODEL.marginals(frame)
 
 

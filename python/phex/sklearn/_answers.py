@@ -99,8 +99,8 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Float64:
         """The probability of each of `classes_`: rows × classes.
 
-        Each is the probability that its label is on. They sum to one if the relations say that exactly one
-        of the classes is on: without relations, or with a one-of group of the classes.
+        Each is the probability that its label is on. They sum to one if the relations say that exactly
+        one of the classes is on: without relations, or with a one-of group of the classes.
         """
         marginals = self.predict_marginals(X)
         return marginals[:, self._columns]
@@ -146,9 +146,9 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The fraction of rows that are predicted correctly.
 
-        With one label per row, a prediction is correct if it is the given label or lies below it: `dog` is
-        correct for a row labelled `pet`. With sets, a prediction is correct if it agrees with every known
-        label of the row. If all labels are known, this is the accuracy of scikit-learn.
+        With one label per row, a prediction is correct if it is the given label or lies below it: `dog`
+        is correct for a row labelled `pet`. With sets, a prediction is correct if it agrees with every
+        known label of the row. If all labels are known, this is the accuracy of scikit-learn.
         """
         predicted = self.predict(X)
         if self.multilabel_:
