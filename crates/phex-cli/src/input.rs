@@ -40,7 +40,7 @@ impl GraphFile {
                     self.path.display()
                 );
             }
-            builder.exclusion_rule(rule.into(), None);
+            builder.exclusion_rule(rule, None);
         }
         if let Some(strength) = strength {
             if let Some(fault) = strength.fault() {

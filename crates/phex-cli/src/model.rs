@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use phex::model::{Ising, Model};
+use phex::numeric::SCORE_LIMIT;
 use phex_io::{IsingFormat, Limits, ScoreReader, ScoreValues, TableFormat};
 
 use crate::args::{GraphInput, ScoreArguments};
@@ -86,7 +87,7 @@ impl ScoreArguments {
                 }
                 ScoreValues::F64(values) => values[start..start + labels.len()].to_vec(),
             };
-            let bad = row.iter().position(|score| score.is_nan() || score.abs() > 1e30);
+            let bad = row.iter().position(|score| score.is_nan() || score.abs() > SCORE_LIMIT);
             return match bad {
                 Some(at) => {
                     let (row, label) = (wanted as usize, labels[at].clone());
