@@ -19,7 +19,7 @@ LARGEST_BIAS = 30.0
 
 
 class Calibration(NamedTuple):
-    """What was found: logits are scores by the temperature, and the bias of their label."""
+    """The result: logits are scores divided by the temperature, plus the bias of their label."""
 
     graph: Graph
     temperature: float
@@ -78,7 +78,7 @@ class _Objective:
         if search.temperature is None:
             slopes.append(-float((found.logits * search.scores).sum()) / temperature)
         if search.biased:
-            # A bias that no row speaks of stays at 0, and few rows move it little.
+            # Without rows a bias stays at 0, and few rows move it little.
             total += 0.5 * float(bias @ bias)
             slopes += (found.logits.sum(axis=0) + bias).tolist()
         if self.strengths is not None:
@@ -88,7 +88,7 @@ class _Objective:
         return total / rows, np.array(slopes) / rows
 
     def solve(self) -> Calibration:
-        """The most likely of all."""
+        """The most likely point."""
         point, loss = self.start, 0.0
         if len(point):
             best = minimize(self, point, jac=True, method="L-BFGS-B", bounds=self.bounds)

@@ -97,7 +97,7 @@ fn what_cannot_be_is_refused() {
     let mut beyond = vec!["graph", "convert", "g.toml", "m.uai"];
     beyond.extend(&ROW[..5]);
     beyond.push("7");
-    refused(&beyond, "there is no row 7; rows are counted from 0, and there are 2");
+    refused(&beyond, "there is no row 7: rows are counted from 0, and there are 2");
     refused(&["samples", "-", "-"], "cannot both be standard input");
     refused(&["samples", "g.toml", "scores.csv"], "a variable `id`, which is not a label");
 }
