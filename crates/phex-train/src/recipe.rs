@@ -224,9 +224,8 @@ impl Recipe {
         let counts = examples.counts(graph);
         let has_relations = matches!(config.objective, ObjectiveConfig::Relations { .. });
         let cross_fits = matches!(config.strengths, StrengthConfig::CrossFitted { .. });
-        let scales = has_relations && graph.is_single_label() && !cross_fits;
-        if scales && !choices.sets_inner_scale() {
-            config.head.inner_scale = self.inner_scale;
+        if has_relations && !cross_fits && !choices.sets_inner_scale() {
+            config.head.inner_scale = self.inner_scale_of(graph);
         }
         let is_linear = config.head.hidden.is_empty();
         let mixes = !is_linear && choices.leaf_share.is_none() && choices.warm_up.is_none();
@@ -241,6 +240,11 @@ impl Recipe {
             config.stages.insert(0, first);
         }
         Ok(config)
+    }
+
+    /// The factor on the scores of labels that have children, for a head under these relations.
+    pub fn inner_scale_of(&self, graph: &RelationGraph) -> f64 {
+        if graph.is_single_label() { self.inner_scale } else { 1.0 }
     }
 
     /// The settings as far as they do not depend on the examples, checked: everything but smaller
