@@ -88,10 +88,10 @@ class RelationClassifier(RelationAnswers):
         strength: The strength of all relations in training and after it: `hard`, `u=0.5`, `q=0.1`,
             `w=2`, or `scale=2` on the costs given. None: as in the graph.
         learn_strengths: Learn soft strengths: `scale` (one factor), `kind` (one for hierarchy, one for
-            exclusion) or `relation` (each), which finds wrong relations. In place of the first two, choose
-            `strength` by cross-validation: that did better in all our experiments. None: not learned.
-        strength_folds: Learn strengths in so many parts of the rows, each under scores of a model that has
-            not seen it; 0 learns them together with the weights. None: 2 for `relation`, else 0.
+            exclusion) or `relation` (each), which finds wrong relations. Instead of the first two,
+            choose `strength` by cross-validation: that did better in our experiments. None: not learned.
+        strength_folds: Learn strengths in so many parts of the rows, each under scores of a model that
+            has not seen it; 0 learns them together with the weights. None: 2 for `relation`, else 0.
         warm_up: Epochs on the rows labelled with a leaf, before all rows are used. `auto`: as many steps
             as one epoch over all rows, if some rows are labelled with a leaf and some are not; otherwise
             coarse rows favour leaves at random before fine rows are seen.
