@@ -142,7 +142,9 @@ fn read_xml(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), Error> 
             XmlToken::Start(tag) => {
                 text.clear();
                 if matches!(tag.name.as_str(), "chapter" | "section" | "diag") {
-                    let parent = open.iter().rev().find_map(|outer| outer.label.clone());
+                    let parent = open
+                        .last()
+                        .and_then(|outer| outer.label.clone().or_else(|| outer.parent.clone()));
                     let chapter = tag.name == "chapter";
                     let (label, line) = (tag.attribute("id").map(str::to_owned), tag.line);
                     open.push(IcdOpen { line, label, title: None, parent, chapter });

@@ -113,16 +113,20 @@ pub(super) fn form(text: &str) -> Format {
                 Format::NodeLink
             } else if list("categories") {
                 Format::Categories
-            } else if entries.is_empty() || DOCUMENT.iter().any(|key| has(key)) {
+            } else if entries.is_empty() || entries.iter().any(|(key, _)| of_document(key)) {
                 Format::Json
             } else {
-                // A misspelt key of a document is one that no nested labels have.
                 Format::Tree
             }
         }
         JsonTop::List(first) => first.map_or(Format::Json, |item| item_form(item.get())),
         JsonTop::Other => Format::Json,
     }
+}
+
+/// Whether a key is one of a document, or one that is misspelt.
+fn of_document(key: &str) -> bool {
+    DOCUMENT.iter().any(|known| strsim::damerau_levenshtein(key, known) <= 1)
 }
 
 fn item_form(text: &str) -> Format {

@@ -3,7 +3,8 @@
 //! A link goes from the parent to the child. If links have kinds (`key`, `relation`, `type`) and
 //! some of them are `is_a`, only the kinds that were asked for are read, `is_a` unless others were,
 //! and these go from the child to the parent, as in ontologies. So do links by which no node has
-//! two targets and some node has several sources: a tree that is drawn towards its root.
+//! two targets and some node has several sources, unless their kind says otherwise (`parent`): a tree
+//! that is drawn towards its root.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +14,9 @@ use crate::files::text::{SourceText, shown};
 
 /// Kinds of links that say "is a kind of".
 const IS_A: [&str; 5] = ["is_a", "isa", "is-a", "subclassof", "rdfs:subclassof"];
+
+/// Kinds of links that go from parent to child.
+const DOWN: [&str; 6] = ["parent", "parent_of", "parentof", "narrower", "has_child", "subsumes"];
 
 /// A node with its line.
 #[derive(Debug)]
@@ -52,9 +56,10 @@ pub(super) fn declare(
             }
         }
     }
-    let is_a = |link: &Link| {
-        link.kind.as_deref().is_some_and(|kind| IS_A.contains(&kind.to_lowercase().as_str()))
+    let has = |link: &Link, kinds: &[&str]| {
+        link.kind.as_deref().is_some_and(|kind| kinds.contains(&kind.to_lowercase().as_str()))
     };
+    let is_a = |link: &Link| has(link, &IS_A);
     let by_kind = relations.is_some() || links.iter().any(is_a);
     let wanted = |link: &Link| match relations {
         _ if !by_kind => true,
@@ -64,7 +69,8 @@ pub(super) fn declare(
     let read: Vec<&Link> = links.iter().filter(|link| wanted(link)).collect();
     let line = links.first().map_or(1, |link| link.line);
     skipped(links, &read, sink)?;
-    let upwards = by_kind || to_the_root(&read);
+    let down = read.iter().any(|link| has(link, &DOWN));
+    let upwards = !down && (by_kind || to_the_root(&read));
     if upwards && !by_kind {
         sink.note(line, "links go from child to parent: no node has two targets")?;
     }

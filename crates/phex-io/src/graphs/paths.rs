@@ -13,7 +13,7 @@
 use phex::graph::{LabelId, RelationGraph};
 
 use super::hard_edges_only;
-use super::path_tree::{PathNames, PathTree};
+use super::path_tree::{PathNames, PathTree, SEPARATOR};
 use super::sink::GraphSink;
 use crate::files::text::{SourceText, shown};
 use crate::{Error, Format};
@@ -31,23 +31,32 @@ fn rows<'a>(source: &SourceText<'a>) -> impl Iterator<Item = (usize, &'a str)> +
 
 /// The separator of path lines, if this is what the text has: no line is indented, and at least
 /// half of the lines have a separator and share their first part with others.
-pub(super) fn separator(text: &str) -> Option<&'static str> {
+pub(super) fn separator<'a>(text: &'a str) -> Option<&'static str> {
     let source = SourceText { name: "", text };
     let lines: Vec<&str> = rows(&source).take(EXAMINED).map(|(_, text)| text).collect();
     if lines.is_empty() || lines.iter().any(|line| line.starts_with([' ', '\t'])) {
         return None;
     }
     SEPARATORS.into_iter().find(|separator| {
-        let paths: Vec<&str> = lines
-            .iter()
-            .map(|line| split_id(line).1.trim_start_matches('/'))
-            .filter(|path| path.contains(separator))
-            .collect();
+        let path = |line: &&'a str| split_id(line).1.trim_start_matches('/');
+        let several = lines.iter().filter(|line| path(line).contains(separator)).count();
         let mut tops: Vec<&str> =
-            paths.iter().filter_map(|path| path.split(separator).next()).collect();
+            lines.iter().filter_map(|line| path(line).split(separator.trim()).next()).collect();
+        tops.iter_mut().for_each(|top| *top = top.trim());
         tops.sort_unstable();
         tops.dedup();
-        2 * paths.len() >= lines.len() && (tops.len() < paths.len() || lines.len() == 1)
+        2 * several >= lines.len() && (tops.len() < lines.len() || lines.len() == 1)
+    })
+}
+
+/// The separator of lines that are known to be paths.
+pub(super) fn separator_of_paths(text: &str) -> &'static str {
+    let lines = || text.lines().take(EXAMINED);
+    let uses = |separator: &str| lines().filter(|line| line.contains(separator)).count();
+    separator(text).unwrap_or_else(|| {
+        // The first of the most frequent ones.
+        let best = SEPARATORS.into_iter().rev().max_by_key(|separator| uses(separator));
+        best.unwrap_or(SEPARATOR)
     })
 }
 
@@ -73,7 +82,7 @@ pub(super) fn read(
     names: PathNames,
     sink: &mut GraphSink,
 ) -> Result<(), Error> {
-    let separator = separator(source.text).unwrap_or(" > ");
+    let separator = separator_of_paths(source.text);
     let mut tree = PathTree::new(source, separator);
     let mut with_ids = None;
     for (line, text) in rows(source) {

@@ -58,7 +58,7 @@ pub(in crate::graphs) fn read(
         return Err(source.error(table.line, message));
     };
     let column: Vec<&str> = table.rows.iter().map(|(_, row)| row[columns.path].as_str()).collect();
-    let separator = paths::separator(&column.join("\n")).unwrap_or(" > ");
+    let separator = paths::separator_of_paths(&column.join("\n"));
     let mut tree = PathTree::new(source, separator);
     let mut same_ids = true;
     for (line, row) in &table.rows {

@@ -20,6 +20,9 @@ pub(in crate::graphs) fn write(graph: &RelationGraph) -> Result<String, Error> {
     if let Some(label) = graph.ids().find(|&id| topology.parents(id).len() > 1) {
         return refuse(format!("labels with several parents, such as `{}`", graph.name(label)));
     }
+    if let Some(label) = graph.labels().iter().find(|label| label.name.trim() != label.name) {
+        return refuse(format!("the name {:?}", label.name));
+    }
     // Children come after their parents, so that the last ones are finished first.
     let mut order: Vec<(LabelId, usize)> = graph.roots().map(|root| (root, 1)).collect();
     let mut at = 0;

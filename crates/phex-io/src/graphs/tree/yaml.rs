@@ -30,8 +30,11 @@ pub(super) fn read<'a>(source: &SourceText<'a>) -> Result<Located<'a>, Error> {
     let mut document: Option<Located<'a>> = None;
     let (mut documents, mut values) = (0, 0);
     while let Some(event) = parser.next_event() {
-        let (event, span) = event
-            .map_err(|error| source.error(error.marker().line().max(1), error.info().to_owned()))?;
+        let (event, span) = event.map_err(|error| {
+            // The parser may notice a fault of the last line only behind it.
+            let line = error.marker().line().min(source.text.lines().count()).max(1);
+            source.error(line, error.info().to_owned())
+        })?;
         let line = span.start.line().max(1);
         let done = match event {
             Event::StreamEnd => break,

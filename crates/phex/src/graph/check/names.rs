@@ -31,7 +31,7 @@ pub(super) fn similar_names(graph: &RelationGraph) -> Vec<Finding> {
             continue;
         }
         match first.get(key.as_str()) {
-            Some(&other) => findings.push(finding(graph, other, id, &difference(graph, other, id))),
+            Some(&other) => findings.push(finding(graph, other, id, difference(graph, other, id))),
             None => {
                 first.insert(key, id);
             }
@@ -58,16 +58,20 @@ fn finding(graph: &RelationGraph, first: LabelId, second: LabelId, difference: &
 }
 
 /// By what two names differ that have the same key.
-fn difference(graph: &RelationGraph, a: LabelId, b: LabelId) -> String {
+fn difference(graph: &RelationGraph, a: LabelId, b: LabelId) -> &'static str {
     let (a, b) = (graph.name(a), graph.name(b));
-    let steps: [(&str, fn(&str) -> String); 4] = [
-        ("case", |name| name.to_lowercase()),
-        ("white space or punctuation", |name| bare(&name.to_lowercase())),
-        ("how they are written in Unicode", |name| bare(&visible(name).to_lowercase())),
-        ("the plural", |name| key(name)),
-    ];
-    let found = steps.iter().find(|(_, step)| step(a) == step(b));
-    found.map_or("their spelling", |(what, _)| what).to_owned()
+    let lower = |name: &str| name.to_lowercase();
+    let bare_case = |name: &str| bare(&name.to_lowercase());
+    let visible_case = |name: &str| bare(&visible(name).to_lowercase());
+    if lower(a) == lower(b) {
+        "case"
+    } else if bare_case(a) == bare_case(b) {
+        "white space or punctuation"
+    } else if visible_case(a) == visible_case(b) {
+        "how they are written in Unicode"
+    } else {
+        "the plural"
+    }
 }
 
 /// A name as it looks: composed, and without characters of no width.
