@@ -1,6 +1,6 @@
 """The engines, compiled from Rust. `phex` re-exports what users need of it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self, TypeAlias, TypeVar, final
 
@@ -162,6 +162,9 @@ class GraphBuilder:
         columns: str | PathLike[str] | None = None,
         scale: _StrengthLike | None = None,
         one_of_classes: bool = False,
+        relations: Sequence[str] | None = None,
+        language: str | None = None,
+        path_names: Literal["short", "whole", "merged"] | None = None,
     ) -> GraphBuilder: ...
     @staticmethod
     def parse(text: str | bytes, format: str, *, name: str = "<text>") -> GraphBuilder: ...
@@ -205,6 +208,9 @@ class Graph:
         columns: str | PathLike[str] | None = None,
         scale: _StrengthLike | None = None,
         one_of_classes: bool = False,
+        relations: Sequence[str] | None = None,
+        language: str | None = None,
+        path_names: Literal["short", "whole", "merged"] | None = None,
     ) -> Graph: ...
     @staticmethod
     def parse(text: str | bytes, format: str, *, name: str = "<text>") -> Graph: ...

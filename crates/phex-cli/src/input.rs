@@ -18,6 +18,13 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> anyhow::Result<Relatio
     phex_io::read_graph(path, options)?.build().with_context(|| path.display().to_string())
 }
 
+/// Says on standard error what was left out of the file; `phex graph check` reports it as warnings.
+fn say_notes(builder: &GraphBuilder) {
+    for (place, message) in builder.notes() {
+        eprintln!("note: {place}: {message}");
+    }
+}
+
 impl GraphFile {
     /// Reads the file and adds what the command line says.
     fn builder_with(&self, strength: Option<Strength>) -> anyhow::Result<GraphBuilder> {
@@ -29,6 +36,9 @@ impl GraphFile {
             columns: self.columns.clone(),
             matrix_scale: self.scale,
             one_of_classes: self.one_of_classes,
+            relations: (!self.relations.is_empty()).then(|| self.relations.clone()),
+            language: self.language.clone(),
+            path_names: self.path_names,
             ..ReadOptions::default()
         };
         let mut builder = phex_io::read_graph(&self.path, &options)?;
@@ -60,7 +70,9 @@ impl GraphFile {
 
     /// The frozen graph, with the strengths that its file gives.
     pub(crate) fn given_graph(&self) -> anyhow::Result<RelationGraph> {
-        self.builder_with(None)?.build().with_context(|| self.path.display().to_string())
+        let builder = self.builder_with(None)?;
+        say_notes(&builder);
+        builder.build().with_context(|| self.path.display().to_string())
     }
 }
 
@@ -72,6 +84,8 @@ impl GraphInput {
 
     /// The frozen graph.
     pub(crate) fn graph(&self) -> anyhow::Result<RelationGraph> {
-        self.builder()?.build().with_context(|| self.path.display().to_string())
+        let builder = self.builder()?;
+        say_notes(&builder);
+        builder.build().with_context(|| self.path.display().to_string())
     }
 }

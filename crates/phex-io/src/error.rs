@@ -79,6 +79,26 @@ pub enum Error {
         /// The names of the possible formats.
         known: String,
     },
+    /// More than half of the labels have no relation: the file is probably something else.
+    #[error(
+        "{path}: read as {format}, {isolated} of {labels} labels have no relation, so this is \
+         probably not what the file is:{understood}\nGive its format ({}), or {format} if this is \
+         what it is; a table starts with a header such as `id,parent_id,name`, `parent,child` or \
+         `level1,level2`",
+        Format::readable_names()
+    )]
+    MostlyIsolated {
+        /// The file.
+        path: String,
+        /// How many labels have no relation.
+        isolated: usize,
+        /// How many labels there are.
+        labels: usize,
+        /// The format that it was read as.
+        format: Format,
+        /// The first lines and what they were understood as, one per line of text.
+        understood: String,
+    },
     /// The format can only be read, or only be written.
     #[error("{path}: {format} files can be {only} only")]
     OneWay {

@@ -47,8 +47,8 @@ pub use error::{CellLocation, Error, RecordNumber};
 pub use files::limits::Limits;
 pub use files::output::{Output, is_unfinished, write_text};
 pub use graphs::{
-    ClassMatrix, Format, ReadOptions, cell_strengths, graph_of_arff, graph_to_string, parse_graph,
-    read_graph, read_graph_from, write_graph,
+    ClassMatrix, Format, PathNames, ReadOptions, cell_strengths, graph_of_arff, graph_to_string,
+    parse_graph, read_graph, read_graph_from, write_graph,
 };
 pub use models::ising::{IsingFormat, ising_to_string, parse_ising, read_ising, write_ising};
 pub use models::samples::{SolverSample, parse_samples, read_samples};

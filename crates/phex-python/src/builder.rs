@@ -44,6 +44,9 @@ pub(crate) struct Reading {
     pub(crate) columns: Option<PathBuf>,
     pub(crate) scale: Option<StrengthLike>,
     pub(crate) one_of_classes: bool,
+    pub(crate) relations: Option<Vec<String>>,
+    pub(crate) language: Option<String>,
+    pub(crate) path_names: Option<String>,
 }
 
 impl Reading {
@@ -53,6 +56,7 @@ impl Reading {
         py: Python<'_>,
         path: PathBuf,
     ) -> Result<graph::GraphBuilder, Failure> {
+        let path_names = self.path_names.as_deref().map(str::parse);
         let options = ReadOptions {
             format: self.format.as_deref().map(format).transpose()?,
             synsets: self.synsets,
@@ -61,6 +65,9 @@ impl Reading {
             columns: self.columns,
             matrix_scale: self.scale.map(StrengthLike::read).transpose()?,
             one_of_classes: self.one_of_classes,
+            relations: self.relations,
+            language: self.language,
+            path_names: path_names.transpose().map_err(Failure::Input)?,
             ..ReadOptions::default()
         };
         Ok(py.detach(|| phex_io::read_graph(&path, &options))?)
@@ -116,7 +123,8 @@ impl GraphBuilder {
     /// Reads a file of any supported format: TOML, JSON, CSV, HXG, outlines, OBO, Turtle and others.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, synsets=None, labels=None, rows=None, columns=None,
-                        scale=None, one_of_classes=false))]
+                        scale=None, one_of_classes=false, relations=None, language=None,
+                        path_names=None))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn load(
         py: Python<'_>,
@@ -128,8 +136,22 @@ impl GraphBuilder {
         columns: Option<PathBuf>,
         scale: Option<StrengthLike>,
         one_of_classes: bool,
+        relations: Option<Vec<String>>,
+        language: Option<String>,
+        path_names: Option<String>,
     ) -> Result<GraphBuilder, Failure> {
-        let reading = Reading { format, synsets, labels, rows, columns, scale, one_of_classes };
+        let reading = Reading {
+            format,
+            synsets,
+            labels,
+            rows,
+            columns,
+            scale,
+            one_of_classes,
+            relations,
+            language,
+            path_names,
+        };
         reading.read(py, path).map(GraphBuilder)
     }
 

@@ -74,7 +74,8 @@ impl Graph {
     /// Raises `FileError` if it cannot be read, and `GraphError` if it is not a valid graph.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, synsets=None, labels=None, rows=None, columns=None,
-                        scale=None, one_of_classes=false))]
+                        scale=None, one_of_classes=false, relations=None, language=None,
+                        path_names=None))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn load(
         py: Python<'_>,
@@ -86,8 +87,22 @@ impl Graph {
         columns: Option<PathBuf>,
         scale: Option<StrengthLike>,
         one_of_classes: bool,
+        relations: Option<Vec<String>>,
+        language: Option<String>,
+        path_names: Option<String>,
     ) -> Result<Graph, Failure> {
-        let reading = Reading { format, synsets, labels, rows, columns, scale, one_of_classes };
+        let reading = Reading {
+            format,
+            synsets,
+            labels,
+            rows,
+            columns,
+            scale,
+            one_of_classes,
+            relations,
+            language,
+            path_names,
+        };
         let builder = reading.read(py, path)?;
         Ok(Graph::new(py.detach(|| build(&builder))?))
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use phex::graph::{ExclusionRule, Strength};
+use phex_io::PathNames;
 
 use super::EngineArguments;
 use super::names::explained;
@@ -72,6 +73,16 @@ pub(crate) struct GraphFile {
     /// Add a one-of group `class` over the classes of a matrix
     #[arg(long)]
     pub(crate) one_of_classes: bool,
+    /// Kinds of relations to read as hierarchy, in OBO, OWL and graphs: `is_a,part_of` [default: `is_a`]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) relations: Vec<String>,
+    /// Language of titles where a file has several, such as `de` [default: English]
+    #[arg(long, value_name = "TAG")]
+    pub(crate) language: Option<String>,
+    /// Names of labels that stand in a tree: `short` (the whole path where names repeat), `whole` or
+    /// `merged` (one label with several parents) [default: `merged` for outlines, else `short`]
+    #[arg(long, value_name = "WAY")]
+    pub(crate) path_names: Option<PathNames>,
     /// Exclusion rule, if the file has none
     #[arg(long, value_name = "RULE", value_parser = explained::<ExclusionRule>(&[
         "Labels exclude each other unless they have a common descendant",

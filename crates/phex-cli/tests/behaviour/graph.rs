@@ -289,3 +289,35 @@ fn imagenet_has_the_known_numbers() {
     ]);
     assert_eq!((&sparse["hierarchy"], &sparse["exclusion"]), (&1935.into(), &4707.into()));
 }
+
+#[test]
+fn what_a_reader_leaves_out_is_said() {
+    let text =
+        "[Term]\nid: a\n\n[Term]\nid: b\nis_a: a\n\n[Term]\nid: c\nrelationship: part_of a\n";
+    let (_folder, path) = file("g.obo", text);
+    let (status, out, error) = run(&["graph", "convert", &path, "-"]);
+    assert_eq!(status, 0, "{error}");
+    assert!(out.contains("children = [\"b\"]"), "{out}");
+    assert!(error.contains("g.obo:10: 1 line with the relation `part_of` skipped"), "{error}");
+    let (_, report) = json(&["graph", "check", &path, "--json"]);
+    assert_eq!(report["findings"][0]["kind"], "source-note");
+    let (_, out, error) = run(&["graph", "convert", &path, "-", "--relations", "is_a,part_of"]);
+    assert!(out.contains("children = [\"b\", \"c\"]"), "{out}");
+    assert_eq!(error, "");
+}
+
+#[test]
+fn taxonomies_are_read_as_they_are() {
+    let (_folder, path) = file("products.txt", "Dogs > Toys\nCats > Toys\nCats > Food\n");
+    let (status, out, error) = run(&["graph", "convert", &path, "-", "--to", "parents"]);
+    assert_eq!((status, error.as_str()), (0, ""));
+    assert!(out.contains("Cats > Toys,Cats,Toys\n"), "{out}");
+    let merged = ["graph", "convert", &path, "-", "--to", "outline", "--path-names", "whole"];
+    assert_eq!(run(&merged).1, "Dogs\n  Dogs > Toys\nCats\n  Cats > Toys\n  Cats > Food\n");
+    let lines: String = (0..50).map(|at| format!("line {at} of prose\n")).collect();
+    let (_folder, path) = file("prose.txt", &lines);
+    let (status, _, error) = run(&["graph", "show", &path]);
+    assert_eq!(status, 2);
+    assert!(error.contains("50 of 50 labels have no relation"), "{error}");
+    assert!(error.contains("line 1: `line 0 of prose` was read as the label"), "{error}");
+}

@@ -84,9 +84,10 @@ pub(crate) struct LineGuard<'n> {
 }
 
 impl<'n> LineGuard<'n> {
-    /// JSON is exempt: programs write it without line breaks.
+    /// JSON and XML are exempt: programs write them without line breaks.
     pub(crate) fn new(name: &'n str, format: Option<Format>, limits: &Limits) -> LineGuard<'n> {
-        let limit = if format == Some(Format::Json) { usize::MAX } else { limits.line_bytes };
+        let exempt = format.is_some_and(Format::has_long_lines);
+        let limit = if exempt { usize::MAX } else { limits.line_bytes };
         LineGuard { name, limit, line: 1, length: 0 }
     }
 

@@ -1,10 +1,8 @@
-//! The graph formats: their names, how to recognise them, and whether they can be read and written.
+//! The graph formats: their names and endings, and whether they can be read and written.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
-
-use crate::files::input::SNIFFED;
 
 /// A file format of label-relation graphs. `docs/reference/formats.md` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,21 +22,43 @@ pub enum Format {
     Outline,
     /// Open Biomedical Ontologies.
     Obo,
-    /// RDF Turtle with SKOS or OWL.
+    /// SKOS or OWL in RDF Turtle, N-Triples or TriG.
     Turtle,
+    /// SKOS or OWL in RDF/XML.
+    RdfXml,
+    /// SKOS or OWL in JSON-LD.
+    JsonLd,
     /// The noun file of WordNet 3.0 with a list of synsets.
     WordNet,
     /// Class × attribute matrices.
     Matrix,
     /// The hierarchical class attribute of an ARFF file.
     Arff,
+    /// Tables with a row per label that names its parent.
+    Parents,
+    /// Tables with a column per level.
+    Levels,
+    /// Lines such as `animal > dog`.
+    Paths,
+    /// Nested labels in JSON.
+    Tree,
+    /// Nested labels in YAML.
+    Yaml,
+    /// The categories of COCO and iNaturalist.
+    Categories,
+    /// Node-link JSON of networkx.
+    NodeLink,
+    /// GraphML.
+    GraphMl,
+    /// The codes of ICD-10-CM, as a list or as XML.
+    Icd10,
     /// Graphviz; it can only be written.
     Dot,
 }
 
 impl Format {
     /// Every format, in the order of the documentation.
-    pub const ALL: [Format; 12] = [
+    pub const ALL: [Format; 23] = [
         Format::Toml,
         Format::Json,
         Format::Csv,
@@ -47,9 +67,20 @@ impl Format {
         Format::Outline,
         Format::Obo,
         Format::Turtle,
+        Format::RdfXml,
+        Format::JsonLd,
         Format::WordNet,
         Format::Matrix,
         Format::Arff,
+        Format::Parents,
+        Format::Levels,
+        Format::Paths,
+        Format::Tree,
+        Format::Yaml,
+        Format::Categories,
+        Format::NodeLink,
+        Format::GraphMl,
+        Format::Icd10,
         Format::Dot,
     ];
 
@@ -64,9 +95,20 @@ impl Format {
             Format::Outline => "outline",
             Format::Obo => "obo",
             Format::Turtle => "turtle",
+            Format::RdfXml => "rdf-xml",
+            Format::JsonLd => "json-ld",
             Format::WordNet => "wordnet",
             Format::Matrix => "matrix",
             Format::Arff => "arff",
+            Format::Parents => "parents",
+            Format::Levels => "levels",
+            Format::Paths => "paths",
+            Format::Tree => "tree",
+            Format::Yaml => "yaml",
+            Format::Categories => "categories",
+            Format::NodeLink => "node-link",
+            Format::GraphMl => "graphml",
+            Format::Icd10 => "icd10",
             Format::Dot => "dot",
         }
     }
@@ -78,8 +120,18 @@ impl Format {
 
     /// Whether graphs can be written to it.
     pub fn can_write(self) -> bool {
-        use Format::{Csv, Dot, Hxg, Json, Outline, Toml, Tsv};
-        matches!(self, Toml | Json | Csv | Tsv | Hxg | Outline | Dot)
+        use Format::*;
+        let only_read = matches!(
+            self,
+            Obo | Turtle | RdfXml | JsonLd | WordNet | Matrix | Arff | Yaml | Categories | Icd10
+        );
+        !only_read
+    }
+
+    /// Whether programs write it without line breaks.
+    pub(crate) fn has_long_lines(self) -> bool {
+        use Format::*;
+        matches!(self, Json | Tree | Categories | NodeLink | GraphMl | Icd10 | RdfXml | JsonLd)
     }
 
     /// The names of the formats that can be read, separated by commas.
@@ -116,69 +168,15 @@ impl Format {
             "hxg" => Format::Hxg,
             "outline" => Format::Outline,
             "obo" => Format::Obo,
-            // N-Triples are Turtle.
-            "ttl" | "turtle" | "nt" => Format::Turtle,
+            // N-Triples are Turtle, and TriG has named graphs besides.
+            "ttl" | "turtle" | "nt" | "trig" => Format::Turtle,
+            "jsonld" => Format::JsonLd,
             "arff" => Format::Arff,
+            "yaml" | "yml" => Format::Yaml,
+            "graphml" => Format::GraphMl,
             "dot" | "gv" => Format::Dot,
             _ => return None,
         })
-    }
-
-    /// The format that the first bytes of a file imply, if any.
-    ///
-    /// Outlines have no distinguishing mark and are never recognised; a `.txt` file of no other
-    /// format is read as an outline.
-    ///
-    /// ```
-    /// use phex_io::Format;
-    /// assert_eq!(Format::from_content(b"#E#\ndog cat\n"), Some(Format::Hxg));
-    /// assert_eq!(Format::from_content(b"parent,child\na,b\n"), Some(Format::Csv));
-    /// assert_eq!(Format::from_content(b"animal\n  dog\n"), None);
-    /// ```
-    pub fn from_content(start: &[u8]) -> Option<Format> {
-        let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-        let text = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]);
-        if text.starts_with("  1 This software and database") {
-            return Some(Format::WordNet);
-        }
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let first = lines.next()?;
-        if first.starts_with('{') {
-            return Some(Format::Json);
-        }
-        if matches!(first, "#E#" | "#X#" | "#H#") {
-            return Some(Format::Hxg);
-        }
-        let arff = ["@relation", "@attribute"];
-        let comment = |line: &&str| !line.starts_with('%');
-        let telling = std::iter::once(first).chain(lines.clone()).find(comment);
-        let telling = telling.unwrap_or_default().to_ascii_lowercase();
-        if arff.iter().any(|mark| telling.starts_with(mark)) {
-            return Some(Format::Arff);
-        }
-        // The other formats have comments that start with `#`.
-        let telling = std::iter::once(first).chain(lines).find(|line| !line.starts_with('#'))?;
-        let lower = telling.to_ascii_lowercase();
-        if lower.starts_with("format-version:") || telling == "[Term]" {
-            return Some(Format::Obo);
-        }
-        let turtle = ["@prefix ", "@base ", "prefix ", "base <", "<http"];
-        if turtle.iter().any(|mark| lower.starts_with(mark)) {
-            return Some(Format::Turtle);
-        }
-        let header = ["relation", "parent"];
-        for (separator, format) in [('\t', Format::Tsv), (',', Format::Csv)] {
-            let known = header.iter().any(|name| lower.starts_with(name));
-            if known && telling.contains(separator) {
-                return Some(format);
-            }
-        }
-        let sections = ["[[hierarchy", "[[exclusion", "[[one_of", "[[labels", "[defaults"];
-        let keys = ["semantics", "exclude", "labels", "hierarchy", "exclusion", "one_of"];
-        let key = telling.split_once('=').map(|(key, _)| key.trim());
-        let toml = sections.iter().any(|mark| telling.starts_with(mark))
-            || key.is_some_and(|key| keys.contains(&key) || key.starts_with("defaults"));
-        toml.then_some(Format::Toml)
     }
 }
 
@@ -210,27 +208,6 @@ mod tests {
             assert_eq!(format.name().parse(), Ok(format));
             assert!(format.can_read() || format.can_write());
         }
-        assert!("yaml".parse::<Format>().unwrap_err().contains("toml, json"));
-    }
-
-    #[test]
-    fn content_shows_the_format() {
-        let cases: [(&str, Option<Format>); 12] = [
-            ("\u{feff}\n { \"labels\": [] }", Some(Format::Json)),
-            ("# a comment\nexclude = \"siblings\"\n", Some(Format::Toml)),
-            ("[[hierarchy]]\nparent = 'a'\n", Some(Format::Toml)),
-            ("relation\ta\tb\n", Some(Format::Tsv)),
-            ("relation,a,b\n", Some(Format::Csv)),
-            ("format-version: 1.2\n", Some(Format::Obo)),
-            ("@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n", Some(Format::Turtle)),
-            ("\n#H#\nanimal: dog\n", Some(Format::Hxg)),
-            ("  1 This software and database is", Some(Format::WordNet)),
-            ("% x\n@RELATION x\n", Some(Format::Arff)),
-            ("a = b\n", None),
-            ("", None),
-        ];
-        for (text, format) in cases {
-            assert_eq!(Format::from_content(text.as_bytes()), format, "{text}");
-        }
+        assert!("yalm".parse::<Format>().unwrap_err().contains("toml, json"));
     }
 }

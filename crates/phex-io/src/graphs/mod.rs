@@ -5,29 +5,42 @@
 //! add a module here, a variant to [`Format`] and one arm to each of [`read`] and [`write`].
 
 mod arff;
+mod categories;
 mod document_items;
 mod dot;
 mod edges;
 mod edges_write;
 mod format;
+mod graphml;
 mod hxg;
+mod icd;
+mod isolated;
 mod json;
+mod json_form;
 mod label_table;
+mod links;
 mod matrix;
+mod node_link;
 mod obo;
 mod outline;
+mod path_tree;
+mod paths;
+mod rdf;
 mod read;
+mod recognise;
 mod sink;
+mod table;
 mod toml;
 mod toml_write;
-mod turtle;
-mod turtle_terms;
+mod tree;
 mod wordnet;
 mod write;
+mod xml;
 
 pub use arff::graph_of_arff;
 pub use format::Format;
 pub use matrix::{ClassMatrix, cell_strengths};
+pub use path_tree::PathNames;
 pub use read::{ReadOptions, parse_graph, read_graph, read_graph_from};
 pub use write::{graph_to_string, write_graph};
 

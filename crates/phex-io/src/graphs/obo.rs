@@ -10,8 +10,11 @@
 //!
 //! The id is the label and the name its title; `is_a` is a hierarchy edge and `disjoint_from`
 //! an exclusion.
-//! Terms with `is_obsolete: true`, other tags (`relationship: part_of`, …) and other stanzas are
-//! skipped. Trailing modifiers `{…}` and comments `! …` are dropped.
+//! Other relations (`relationship: part_of`) are hierarchy if they were
+//! asked for, and otherwise skipped and counted; `is_a` is then read only if it was asked for, too.
+//! Terms with `is_obsolete: true`, other tags and other stanzas are skipped. Trailing modifiers `{…}` and comments `! …` are dropped.
+
+use std::collections::BTreeMap;
 
 use super::sink::GraphSink;
 use crate::Error;
@@ -29,7 +32,16 @@ struct OboTerm {
     obsolete: bool,
 }
 
-pub(super) fn read(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), Error> {
+pub(super) fn read(
+    source: &SourceText<'_>,
+    relations: Option<&[String]>,
+    sink: &mut GraphSink,
+) -> Result<(), Error> {
+    let wanted = |relation: &str| match relations {
+        Some(relations) => relations.iter().any(|name| name == relation),
+        None => relation == "is_a",
+    };
+    let mut skipped: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut term: Option<OboTerm> = None;
     for (line, text) in source.lines() {
         let text = text.trim();
@@ -65,13 +77,35 @@ pub(super) fn read(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), 
             }
             "id" => term.id = Some(identifier()?),
             "name" => term.name = Some(value()),
-            "is_a" => term.parents.push(identifier()?),
+            "is_a" if wanted("is_a") => term.parents.push(identifier()?),
+            "is_a" => skipped.entry(String::from("is_a")).or_insert((line, 0)).1 += 1,
+            "relationship" => {
+                let (line, value) = identifier()?;
+                let (relation, other) = value.split_once(char::is_whitespace).ok_or_else(|| {
+                    let message = format!("{} is not of the form `relation id`", shown(&value));
+                    source.error(line, message)
+                })?;
+                if wanted(relation) {
+                    term.parents.push((line, other.trim().to_owned()));
+                } else if !term.obsolete {
+                    skipped.entry(relation.to_owned()).or_insert((line, 0)).1 += 1;
+                }
+            }
             "disjoint_from" => term.disjoint.push(identifier()?),
             "is_obsolete" => term.obsolete = value() == "true",
             _ => {}
         }
     }
-    finish(source, term, sink)
+    finish(source, term, sink)?;
+    for (relation, (line, count)) in skipped.into_iter().take(20) {
+        let lines = if count == 1 { "line" } else { "lines" };
+        let message = format!(
+            "{count} {lines} with the relation {} skipped; ask for it by name to read it as hierarchy",
+            shown(&relation)
+        );
+        sink.note(line, message)?;
+    }
+    Ok(())
 }
 
 fn finish(
@@ -158,6 +192,22 @@ mod tests {
         assert_eq!(read("[Term]\nid: a\nnonsense\n").unwrap_err().line(), Some(3));
         assert_eq!(read("[OboTerm\n").unwrap_err().line(), Some(1));
         assert_eq!(read("[Term]\nid: a\nis_a: ! gone\n").unwrap_err().line(), Some(3));
+    }
+
+    #[test]
+    fn relations_that_were_asked_for() {
+        let text = "[Term]\nid: a\n\n[Term]\nid: b\nis_a: a\nrelationship: part_of c ! x\n\n[Term]\nid: c\n";
+        let builder = read(text).unwrap();
+        let notes: Vec<_> = builder.notes().map(|(place, note)| (place.line, note)).collect();
+        assert_eq!(notes.len(), 1);
+        assert_eq!(notes[0].0, Some(7));
+        assert!(notes[0].1.starts_with("1 line with the relation `part_of` skipped"));
+        for (names, edges) in [(vec!["is_a", "part_of"], 2), (vec!["part_of"], 1)] {
+            let relations = Some(names.into_iter().map(str::to_owned).collect());
+            let options = ReadOptions { relations, ..ReadOptions::default() };
+            let builder = parse_graph(text.as_bytes(), "g.obo", Format::Obo, &options).unwrap();
+            assert_eq!(builder.build().unwrap().hierarchy().len(), edges);
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Lines are indented by spaces or tabs, the same within a branch; bullets (`- `, `* `) are dropped.
-//! A name that occurs in two places is one label with two parents.
+//! A name that occurs in two places is one label with two parents, unless [`PathNames`] says
+//! otherwise.
 //!
 //! In a listing `id | [left-right] | name`, as product taxonomies are published, the id is the name
 //! of the label and the name its title. The numbers define the nesting, not the indentation, because
@@ -20,6 +21,7 @@ use std::fmt::Write;
 use phex::graph::{LabelId, RelationGraph};
 
 use super::hard_edges_only;
+use super::path_tree::{NodeIndex, PathNames, PathTree, SEPARATOR};
 use super::sink::GraphSink;
 use crate::files::text::{SourceText, shown};
 use crate::{Error, Format};
@@ -27,10 +29,23 @@ use crate::{Error, Format};
 /// The most levels of an outline: the builder would refuse a deeper graph.
 const MAX_DEPTH: usize = 10_000;
 
-pub(super) fn read(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), Error> {
-    let listing =
-        rows(source).next().is_some_and(|(_, text)| ListingLine::parse(text.trim()).is_some());
-    if listing { read_listing(source, sink) } else { read_indented(source, sink) }
+pub(super) fn read(
+    source: &SourceText<'_>,
+    names: Option<PathNames>,
+    sink: &mut GraphSink,
+) -> Result<(), Error> {
+    if is_listing(source.text) {
+        return read_listing(source, sink);
+    }
+    let mut tree = PathTree::new(source, SEPARATOR);
+    read_indented(source, &mut tree)?;
+    tree.declare(names.unwrap_or(PathNames::Merged), sink)
+}
+
+/// Whether the first line is one of a listing.
+pub(super) fn is_listing(text: &str) -> bool {
+    let source = SourceText { name: "", text };
+    rows(&source).next().is_some_and(|(_, text)| ListingLine::parse(text.trim()).is_some())
 }
 
 /// The lines that are neither empty nor comments.
@@ -38,9 +53,9 @@ fn rows<'a>(source: &SourceText<'a>) -> impl Iterator<Item = (usize, &'a str)> +
     source.lines().filter(|(_, text)| !text.trim().is_empty() && !text.trim().starts_with('#'))
 }
 
-fn read_indented(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), Error> {
-    // The indentation and name of each line that the current one is nested in.
-    let mut above: Vec<(&str, &str)> = Vec::new();
+fn read_indented(source: &SourceText<'_>, tree: &mut PathTree<'_>) -> Result<(), Error> {
+    // The indentation and place of each line that the current one is nested in.
+    let mut above: Vec<(&str, NodeIndex)> = Vec::new();
     for (line, text) in rows(source) {
         let name = text.trim_start();
         let indent = &text[..text.len() - name.len()];
@@ -72,11 +87,8 @@ fn read_indented(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), Er
             let message = format!("more than {MAX_DEPTH} levels of indentation");
             return Err(source.error(line, message));
         }
-        sink.label_once(line, name, None)?;
-        if let Some((_, parent)) = parent {
-            sink.at(line)?.hierarchy(parent, name, None);
-        }
-        above.push((indent, name));
+        let node = tree.node(parent.map(|&(_, parent)| parent), name, line)?;
+        above.push((indent, node));
     }
     Ok(())
 }

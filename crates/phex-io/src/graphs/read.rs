@@ -6,8 +6,14 @@ use std::path::{Path, PathBuf};
 use phex::graph::{GraphBuilder, Strength};
 
 use super::matrix::MatrixOptions;
+use super::path_tree::PathNames;
+use super::recognise::recognise;
 use super::sink::GraphSink;
-use super::{arff, edges, hxg, json, label_table, matrix, obo, outline, toml, turtle, wordnet};
+use super::table::{self, Records, levels, parents, path_column};
+use super::{
+    arff, categories, edges, graphml, hxg, icd, isolated, json, label_table, matrix, node_link,
+    obo, outline, paths, rdf, toml, tree, wordnet,
+};
 use crate::files::input::{self, LineGuard};
 use crate::files::text::SourceText;
 use crate::{Error, Format, Limits};
@@ -30,6 +36,14 @@ pub struct ReadOptions {
     pub matrix_scale: Option<Strength>,
     /// Whether the classes of a matrix form a one-of group named `class`.
     pub one_of_classes: bool,
+    /// The kinds of relations that are hierarchy, such as `is_a` and `part_of`, in OBO files and
+    /// graphs whose links have kinds. `None`: `is_a`.
+    pub relations: Option<Vec<String>>,
+    /// The language of titles, such as `de`, where a file has several. `None`: English.
+    pub language: Option<String>,
+    /// How labels are named that a file gives by their place in a tree. `None`: outlines are
+    /// merged, other formats have short names.
+    pub path_names: Option<PathNames>,
     /// How much the file may hold.
     pub limits: Limits,
 }
@@ -92,7 +106,8 @@ pub fn parse_graph(
         return Err(Error::TooLarge { path: name.to_owned(), limit: limits.file_bytes });
     }
     LineGuard::new(name, Some(format), limits).feed(bytes)?;
-    parse(bytes, name, Some(format), options)
+    let options = ReadOptions { format: Some(format), ..options.clone() };
+    parse(bytes, name, Some(format), &options)
 }
 
 fn format_by_name(path: &Path, options: &ReadOptions) -> Option<Format> {
@@ -103,24 +118,19 @@ fn format_by_name(path: &Path, options: &ReadOptions) -> Option<Format> {
     Format::from_path(path)
 }
 
-fn format_by_content(bytes: &[u8], name: &str) -> Result<Format, Error> {
-    let text_file = Path::new(name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("txt"));
-    Format::from_content(bytes).or_else(|| text_file.then_some(Format::Outline)).ok_or_else(|| {
-        Error::UnknownFormat { path: name.to_owned(), known: Format::readable_names() }
-    })
-}
-
 fn parse(
     bytes: &[u8],
     name: &str,
     format: Option<Format>,
     options: &ReadOptions,
 ) -> Result<GraphBuilder, Error> {
-    let format = match format {
-        Some(format) => format,
-        None => format_by_content(bytes, name)?,
-    };
     let source = SourceText::decode(bytes, name)?;
+    let text_file = Path::new(name).extension().is_some_and(|ext| ext.eq_ignore_ascii_case("txt"));
+    let format = recognise(format, &source).or_else(|| text_file.then_some(Format::Outline));
+    let format = format.ok_or_else(|| Error::UnknownFormat {
+        path: name.to_owned(),
+        known: Format::readable_names(),
+    })?;
     let mut sink = GraphSink::new(&options.limits);
     if let Some(path) = &options.labels {
         let (bytes, name) = companion(path, options)?;
@@ -129,15 +139,21 @@ fn parse(
         label_table::read(&table, &mut sink)?;
     }
     sink.source(name);
+    let names = options.path_names.unwrap_or(PathNames::Short);
+    let relations = options.relations.as_deref();
     match format {
         Format::Toml => toml::read(&source, &mut sink)?,
         Format::Json => json::read(&source, &mut sink)?,
-        Format::Csv => edges::read(&source, b',', &mut sink)?,
-        Format::Tsv => edges::read(&source, b'\t', &mut sink)?,
+        Format::Csv | Format::Tsv => {
+            edges::read(&source, table::delimiter(&source, format), &mut sink)?;
+        }
         Format::Hxg => hxg::read(&source, &mut sink)?,
-        Format::Outline => outline::read(&source, &mut sink)?,
-        Format::Obo => obo::read(&source, &mut sink)?,
-        Format::Turtle => turtle::read(&source, &mut sink)?,
+        Format::Outline => outline::read(&source, options.path_names, &mut sink)?,
+        Format::Obo => obo::read(&source, relations, &mut sink)?,
+        Format::Turtle | Format::RdfXml | Format::JsonLd => {
+            let language = options.language.as_deref();
+            rdf::read(&source, format, relations, language, &mut sink)?;
+        }
         Format::WordNet => {
             let path = options.synsets.as_deref().ok_or_else(|| Error::NeedsFile {
                 path: name.to_owned(),
@@ -149,12 +165,28 @@ fn parse(
             wordnet::read(&source, &SourceText::decode(&bytes, &list)?, &mut sink)?;
         }
         Format::Arff => arff::read(&source, &mut sink)?,
+        Format::Parents => parents::read(&source, &Records::read(&source)?, &mut sink)?,
+        Format::Levels => levels::read(&source, &Records::read(&source)?, names, &mut sink)?,
+        Format::Paths if table::has_header(source.text) == Some(Format::Paths) => {
+            path_column::read(&source, &Records::read(&source)?, names, &mut sink)?;
+        }
+        Format::Paths => paths::read(&source, names, &mut sink)?,
+        Format::Tree => tree::read_json(&source, names, &mut sink)?,
+        Format::Yaml => tree::read_yaml(&source, names, &mut sink)?,
+        Format::Categories => categories::read(&source, names, &mut sink)?,
+        Format::NodeLink => node_link::read(&source, relations, &mut sink)?,
+        Format::GraphMl => graphml::read(&source, relations, &mut sink)?,
+        Format::Icd10 => icd::read(&source, &mut sink)?,
         Format::Matrix => read_matrix(&source, options, &mut sink)?,
         Format::Dot => {
             return Err(Error::OneWay { path: name.to_owned(), format, only: "written" });
         }
     }
-    sink.finish(source.text.lines().count())
+    let builder = sink.finish(source.text.lines().count())?;
+    if options.format.is_none() {
+        isolated::refuse(&builder, &source, format)?;
+    }
+    Ok(builder)
 }
 
 fn read_matrix(

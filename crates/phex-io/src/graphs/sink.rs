@@ -14,6 +14,7 @@ pub(super) struct GraphSink {
     builder: GraphBuilder,
     source: String,
     limit: usize,
+    name_bytes: u64,
     /// The labels declared so far, and whether each has a title.
     declared: HashMap<String, bool>,
     /// Whether the labels come from a table and no others may be declared.
@@ -26,6 +27,7 @@ impl GraphSink {
             builder: GraphBuilder::new(),
             source: String::new(),
             limit: limits.labels,
+            name_bytes: limits.file_bytes,
             declared: HashMap::new(),
             fixed: false,
         }
@@ -108,6 +110,22 @@ impl GraphSink {
             let (path, limit) = (self.source.clone(), self.limit);
             return Err(Error::TooManyLabels { path, line, limit });
         }
+        Ok(())
+    }
+
+    /// How many bytes names that are put together may take in all.
+    pub(super) fn name_bytes(&self) -> u64 {
+        self.name_bytes
+    }
+
+    /// Whether a label has been declared or named.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.builder.knows(name)
+    }
+
+    /// Says that something in the file was left out, or how it was understood.
+    pub(super) fn note(&mut self, line: usize, message: impl Into<String>) -> Result<(), Error> {
+        self.at(line)?.note(message);
         Ok(())
     }
 

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use phex::graph::RelationGraph;
 
-use super::{dot, edges_write, hxg, json, outline, toml_write};
+use super::{
+    dot, edges_write, graphml, hxg, json, node_link, outline, paths, table, toml_write, tree,
+};
 use crate::files::input::is_standard;
 use crate::files::output::write_text;
 use crate::{Error, Format};
@@ -56,7 +58,22 @@ pub fn graph_to_string(graph: &RelationGraph, format: Format) -> Result<String, 
         Format::Hxg => hxg::write(graph),
         Format::Outline => outline::write(graph),
         Format::Dot => Ok(dot::write(graph)),
-        Format::Obo | Format::Turtle | Format::WordNet | Format::Matrix | Format::Arff => {
+        Format::Parents => table::write_parents(graph),
+        Format::Levels => table::write_levels(graph),
+        Format::Paths => paths::write(graph),
+        Format::Tree => tree::write(graph),
+        Format::NodeLink => node_link::write(graph),
+        Format::GraphMl => graphml::write(graph),
+        Format::Obo
+        | Format::Turtle
+        | Format::RdfXml
+        | Format::JsonLd
+        | Format::WordNet
+        | Format::Matrix
+        | Format::Arff
+        | Format::Yaml
+        | Format::Categories
+        | Format::Icd10 => {
             let path = String::from("the graph");
             Err(Error::OneWay { path, format, only: "read" })
         }

@@ -34,6 +34,40 @@ const MATRIX: &str = "class,furry,swims\ndolphin,0,1\notter,0.5,-1\n";
 const ARFF: &str = "% c\n@relation r\n@attribute 'a b' {x,'y z'}\n@attribute class hierarchical \
     a,a/b,c/d/e\n@data\n?,a/b@c\n";
 const ARFF_DAG: &str = "@attribute class hierarchical root/a,root/b,a/c,b/c\n@data\n";
+const PARENTS: &str = "taxonID;parentNameUsageID;acceptedNameUsageID;scientificName\n1;;;a\n2;1.0;;\"b \
+    c\"\n3;1|2;;c\n4;9;;d\n5;;1;e\n";
+const RECORDS: &str = "[{\"id\": 1, \"parent\": null, \"name\": \"a\"},\n {\"id\": 2, \"parent\": [1], \
+    \"name\": \"b\"}]";
+const LEVELS: &str =
+    "level1_id,level1_name,level2_id,level2_name,common_name\n1,a,11,b,B\n,,12,c,\n2,d,,\n";
+const RANKS: &str = "kingdom,phylum,class,count\nA,B,C,1\nA,,D,2\nA,E,E,3\n";
+const PATHS: &str = "# x\n1 - a\n2 - a > b\n3 - c > b > d\n";
+const PATH_TABLE: &str = "id,path\n1,a/b\n2,\"a/b, c\"\n";
+const TREE: &str = "{\"name\": \"a\", \"id\": 3, \"children\": [\n{\"LabelName\": \"b\", \"Part\": [1]},\n \
+    {\"x\": [\"y\", {\"z\": null}]}, \"caf\\u00e9\"]}";
+const LISTS: &str = "{\"a\": [\"b\", \"c\"],\n \"b\": [\"d\"]}";
+const YAML: &str = "# x\na:\n  - b: [c, 'd']\n  - e:\n      f: ~\n      \"g\": {h: 1}\n";
+const COCO: &str = "{\"images\": [{\"id\": 1}],\n\"categories\": [{\"supercategory\": \"a\", \"id\": 1, \
+    \"name\": \"b\"},\n {\"name\": \"c\", \"supercategory\": \"none\"}]}";
+const INAT: &str = "[{\"name\": \"Puma concolor\", \"supercategory\": \"M\", \"kingdom\": \"A\", \"genus\": \
+    \"Puma\", \"common_name\": \"cougar\"}]";
+const NODE_LINK: &str = "{\"directed\": true, \"nodes\": [{\"id\": \"a\", \"name\": \"A\"},\n {\"id\": 2}], \
+    \"links\": [{\"source\": 2, \"target\": \"a\", \"key\": \"is_a\"},\n {\"source\": \"a\", \"target\": \"a\"}]}";
+const GRAPHML: &str = "<?xml version='1.0'?>\n<graphml><key id='d0' attr.name='name'/>\n<graph edgedefault='directed'>\
+    <node id='a'><data key='d0'>A &amp; &#66;</data></node>\n<node id='b'/><edge source='a' target='b'/>\
+    </graph></graphml>\n";
+const RDF_XML: &str = "<?xml version='1.0'?>\n<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' \
+    xmlns:s='http://www.w3.org/2000/01/rdf-schema#'>\n<rdf:Description rdf:about='#a'>\n<s:subClassOf \
+    rdf:resource='#b'/><s:label xml:lang='en'>A</s:label>\n</rdf:Description></rdf:RDF>\n";
+const JSON_LD: &str = "{\"@context\": {\"s\": \"http://www.w3.org/2004/02/skos/core#\"},\n\"@id\": \"x:a\", \
+    \"s:broader\": {\"@id\": \"x:b\"},\n\"s:prefLabel\": \"A\"}";
+const TRIG: &str = "<x:g> { <x:a> <http://www.w3.org/2004/02/skos/core#broader> <x:b> . }\n";
+const ICD: &str = "A000    Cholera due to Vibrio\nA001    Cholera\nB99 Other\n";
+const ICD_ORDER: &str = "00001 A00     0 Cholera                                                      Cholera x\n\
+    00002 A000    1 Cholera                                                      Cholera y\n";
+const ICD_XML: &str = "<?xml version='1.0'?>\n<ICD10CM.tabular><chapter><name>1</name><desc>a</desc>\n<section \
+    id='A00-A09'><desc>b</desc>\n<diag><name>A00</name><desc>c</desc><sevenChrDef><extension char='A'>x\
+    </extension></sevenChrDef></diag></section></chapter></ICD10CM.tabular>\n";
 const NUMBERS: &str = "0 1\n1 0.5\n";
 
 /// Every reader with a file that it can read.
@@ -66,6 +100,25 @@ fn samples() -> Vec<(Format, &'static str, ReadOptions)> {
         (Format::Arff, ARFF, plain()),
         (Format::Arff, ARFF_DAG, plain()),
         (Format::Matrix, NUMBERS, numbers),
+        (Format::Parents, PARENTS, plain()),
+        (Format::Parents, RECORDS, plain()),
+        (Format::Levels, LEVELS, plain()),
+        (Format::Levels, RANKS, plain()),
+        (Format::Paths, PATHS, plain()),
+        (Format::Paths, PATH_TABLE, plain()),
+        (Format::Tree, TREE, plain()),
+        (Format::Tree, LISTS, plain()),
+        (Format::Yaml, YAML, plain()),
+        (Format::Categories, COCO, plain()),
+        (Format::Categories, INAT, plain()),
+        (Format::NodeLink, NODE_LINK, plain()),
+        (Format::GraphMl, GRAPHML, plain()),
+        (Format::RdfXml, RDF_XML, plain()),
+        (Format::JsonLd, JSON_LD, plain()),
+        (Format::Turtle, TRIG, plain()),
+        (Format::Icd10, ICD, plain()),
+        (Format::Icd10, ICD_ORDER, plain()),
+        (Format::Icd10, ICD_XML, plain()),
     ]
 }
 
@@ -184,6 +237,139 @@ fn a_million_levels() {
     }
 }
 
+/// Every sample of taxonomies as they are, a million levels deep.
+#[test]
+fn a_million_levels_of_other_forms() {
+    let deep = 1_000_000;
+    let json = [
+        "{\"name\":\"a\",\"children\":[".repeat(deep),
+        "{\"a\":".repeat(deep),
+        "[".repeat(deep) + &"]".repeat(deep),
+        format!("{{\"categories\": {}", "[".repeat(deep)),
+        format!("{{\"@context\": {}", "[".repeat(deep)),
+        format!("{{\"@graph\": {}", "{\"@graph\":[".repeat(deep)),
+        format!("{{\"nodes\": [], \"links\": {}", "[".repeat(deep)),
+    ];
+    for text in json {
+        for format in
+            [Format::Json, Format::Tree, Format::Categories, Format::NodeLink, Format::JsonLd]
+        {
+            assert!(parse(text.as_bytes(), format).is_err(), "{format}: {}", &text[..20]);
+        }
+    }
+    for (text, format) in [
+        ("[".repeat(deep / 2), Format::Yaml),
+        ("- ".repeat(deep / 4), Format::Yaml),
+        ("{a: ".repeat(deep / 8), Format::Yaml),
+        ("? ".repeat(deep / 8), Format::Yaml),
+        ("<a>\n".repeat(deep), Format::GraphMl),
+        ("<chapter>\n".repeat(deep), Format::Icd10),
+        ("a/".repeat(deep / 4), Format::Paths),
+        (format!("id,path\n1,{}", "a/".repeat(deep / 4)), Format::Paths),
+    ] {
+        let error = parse(text.as_bytes(), format).err().map(|error| error.to_string());
+        assert!(error.is_some(), "{format}: {}", &text[..20]);
+    }
+    let rdf =
+        format!("{}<rdf:x>", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>");
+    let nested = "<rdf:Description><rdf:value>\n".repeat(deep / 10);
+    assert!(parse(format!("{rdf}{nested}").as_bytes(), Format::RdfXml).is_err());
+    // A chain of parents is read, and the builder refuses its depth.
+    let chain: String = (1..deep / 10).map(|at| format!("{at},{}\n", at - 1)).collect();
+    let builder = parse(format!("id,parent\n0,\n{chain}").as_bytes(), Format::Parents).unwrap();
+    assert!(builder.build().is_err());
+}
+
+#[test]
+fn entities_are_never_expanded() {
+    let lol: String = (1..30)
+        .map(|at| format!("<!ENTITY l{at} \"{}\">\n", format!("&l{};", at - 1).repeat(10)))
+        .collect();
+    let bomb = format!("<!DOCTYPE x [\n<!ENTITY l0 \"lol\">\n{lol}]>\n");
+    let file = "<!DOCTYPE x [ <!ENTITY f SYSTEM \"file:///etc/hostname\"> ]>\n";
+    for (declared, entity) in [(bomb.as_str(), "&l29;"), (file, "&f;"), ("", "&l0;")] {
+        for (format, body) in [
+            (Format::GraphMl, format!("<graphml><graph><node id='{entity}'/></graph></graphml>")),
+            (Format::GraphMl, format!("<graphml><graph><node id='a'/>{entity}</graph></graphml>")),
+            (
+                Format::Icd10,
+                format!("<x><chapter><name>{entity}</name><desc>a</desc></chapter></x>"),
+            ),
+            (
+                Format::RdfXml,
+                format!(
+                    "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\
+                     <rdf:Description rdf:about='#{entity}'/></rdf:RDF>"
+                ),
+            ),
+        ] {
+            let error = parse(format!("{declared}{body}").as_bytes(), format).unwrap_err();
+            assert!(error.line().is_some_and(|line| line <= 2), "{format}: {error}");
+        }
+    }
+    // Anchors of YAML are the same bomb.
+    let aliases: String = (1..30)
+        .map(|at| format!("a{at}: &a{at} [{}]\n", format!("*a{},", at - 1).repeat(10)))
+        .collect();
+    let error = parse(format!("a0: &a0 [lol]\n{aliases}").as_bytes(), Format::Yaml).unwrap_err();
+    assert_eq!(error.line(), Some(2), "{error}");
+}
+
+#[test]
+fn cycles_are_findings() {
+    let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' \
+               xmlns:s='http://www.w3.org/2000/01/rdf-schema#'><rdf:Description rdf:about='#a'><s:subClassOf \
+               rdf:resource='#b'/></rdf:Description><rdf:Description rdf:about='#b'><s:subClassOf \
+               rdf:resource='#a'/></rdf:Description></rdf:RDF>";
+    for (format, text) in [
+        (Format::Parents, "id,parent\na,b\nb,a\n"),
+        (Format::Tree, "{\"a\": [\"b\"], \"b\": [\"a\"]}"),
+        (
+            Format::Tree,
+            "{\"id\": \"a\", \"name\": \"x\", \"children\": [{\"id\": \"b\", \"name\": \"y\", \
+            \"children\": [{\"id\": \"a\", \"name\": \"x\"}]}]}",
+        ),
+        (Format::Yaml, "a: b\nb: a\n"),
+        (
+            Format::NodeLink,
+            "{\"nodes\": [{\"id\": \"a\"}, {\"id\": \"b\"}], \"links\": [{\"source\": \"a\", \
+            \"target\": \"b\"}, {\"source\": \"b\", \"target\": \"a\"}]}",
+        ),
+        (
+            Format::GraphMl,
+            "<graphml><graph><node id='a'/><node id='b'/><edge source='a' target='b'/><edge \
+            source='b' target='a'/></graph></graphml>",
+        ),
+        (Format::RdfXml, rdf),
+        (
+            Format::Categories,
+            "[{\"name\": \"a\", \"supercategory\": \"b\"}, {\"name\": \"b\", \
+            \"supercategory\": \"a\"}]",
+        ),
+    ] {
+        let report = parse(text.as_bytes(), format).unwrap().check();
+        let cycles = report.of_kind(phex::graph::FindingKind::HierarchyCycle).count();
+        assert_eq!(cycles, 1, "{format}: {}", report.to_text(true));
+    }
+    let merged =
+        ReadOptions { path_names: Some(phex_io::PathNames::Merged), ..ReadOptions::default() };
+    let builder = parse_graph(b"a > b\nb > a\n", "x", Format::Paths, &merged).unwrap();
+    assert!(builder.build().is_err());
+}
+
+#[test]
+fn paths_of_one_name_do_not_fill_the_memory() {
+    // Each place of a line is a label whose whole path would be its name.
+    let line = format!("{}\n", "a/".repeat(9_000));
+    let text: String = (0..40).map(|at| format!("{at}/{line}")).collect();
+    let options = ReadOptions {
+        limits: Limits { file_bytes: 16 << 20, ..Limits::default() },
+        ..ReadOptions::default()
+    };
+    let error = parse_graph(text.as_bytes(), "x", Format::Paths, &options).unwrap_err();
+    assert!(error.to_string().contains("take more than 16777216 bytes"), "{error}");
+}
+
 #[test]
 fn a_deep_outline() {
     // A million levels are half a terabyte of spaces: the limit of the file is met first.
@@ -273,7 +459,7 @@ impl Read for Endless {
 
 #[test]
 fn an_endless_line_is_refused_early() {
-    for name in ["x.toml", "x.csv", "x.txt", "x.obo", "x.ttl", "data.noun", "-"] {
+    for name in ["x.toml", "x.csv", "x.txt", "x.obo", "x.ttl", "data.noun", "x.yaml", "x", "-"] {
         let taken = Rc::new(Cell::new(0));
         let endless = Endless { left: 1 << 30, byte: b'x', taken: Rc::clone(&taken) };
         let error = read_graph_from(endless, name, &ReadOptions::default()).unwrap_err();

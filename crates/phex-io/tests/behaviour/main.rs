@@ -19,4 +19,5 @@ mod schema;
 mod tables;
 mod tables_hostile;
 mod tables_parquet;
+mod taxonomies;
 mod uai;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use phex::graph::{RelationGraph, Strength};
 use phex::testkit::data;
-use phex_io::{Format, ReadOptions, graph_to_string, parse_graph, read_graph};
+use phex_io::{Format, ReadOptions, graph_to_string, parse_graph, read_graph, read_graph_from};
 
 fn read(name: &str, options: &ReadOptions) -> Option<RelationGraph> {
     let path = data(name)?;
@@ -52,6 +52,23 @@ fn gene_ontology_slim() {
     };
     assert_eq!(graph.len(), 149);
     assert!(graph.labels().iter().all(|label| label.title.is_some()));
+    // What is left out is counted, and can be asked for.
+    let path = data("taxonomies/goslim_generic.obo").unwrap();
+    let skipped = read_graph(&path, &ReadOptions::default()).unwrap();
+    let counts =
+        skipped.notes().filter_map(|(_, note)| note.split(' ').next()?.parse::<usize>().ok());
+    let relations = Some(vec![String::from("is_a"), String::from("part_of")]);
+    let options = ReadOptions { relations, ..ReadOptions::default() };
+    let more = read("taxonomies/goslim_generic.obo", &options).unwrap();
+    assert_eq!(
+        counts.sum::<usize>(),
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .lines()
+            .filter(|line| line.starts_with("relationship:"))
+            .count()
+    );
+    assert!(more.hierarchy().len() > graph.hierarchy().len());
 }
 
 #[test]
@@ -66,6 +83,50 @@ fn product_taxonomy() {
     let dishes = graph.id("3485").unwrap();
     let parents = graph.topology().parents(dishes);
     assert_eq!(graph.label(parents[0]).title.as_deref(), Some("Cookware"));
+
+    // The same labels as path lines, as Google publishes them, and as the other forms that are written.
+    let mut paths: Vec<String> = Vec::new();
+    let mut rows = String::from("parent_id,name,id\n");
+    for id in graph.ids() {
+        let mut path = vec![graph.label(id).title.clone().unwrap()];
+        let mut at = id;
+        while let Some(&parent) = graph.topology().parents(at).first() {
+            path.push(graph.label(parent).title.clone().unwrap());
+            at = parent;
+        }
+        path.reverse();
+        let parent = graph.topology().parents(id).first().map_or("", |&parent| graph.name(parent));
+        rows.push_str(&format!("{parent},\"{}\",{}\n", path.last().unwrap(), graph.name(id)));
+        paths.push(path.join(" > "));
+    }
+    let plain = ReadOptions::default();
+    let table = read_graph_from(rows.as_bytes(), "table.csv", &plain).unwrap().build().unwrap();
+    let edges = |graph: &RelationGraph| graph.hierarchy().len();
+    assert_eq!((table.len(), edges(&table)), (graph.len(), edges(&graph)));
+    assert_eq!(table.label(table.id("3485").unwrap()).title, graph.label(dishes).title);
+    let text = paths.join("\n");
+    let lines = read_graph_from(text.as_bytes(), "paths.txt", &plain).unwrap().build().unwrap();
+    assert_eq!((lines.len(), edges(&lines)), (graph.len(), edges(&graph)));
+    let repeated = lines.labels().iter().filter(|label| label.name.contains(" > ")).count();
+    let mut titles: Vec<_> = graph.labels().iter().map(|label| label.title.clone()).collect();
+    titles.sort();
+    let same =
+        |title| titles.partition_point(|t| t <= title) - titles.partition_point(|t| t < title) > 1;
+    let below = |id| !graph.topology().parents(id).is_empty();
+    let expected = graph.ids().filter(|&id| below(id) && same(&graph.label(id).title)).count();
+    assert_eq!(repeated, expected);
+    for format in [
+        Format::Parents,
+        Format::Levels,
+        Format::Paths,
+        Format::Tree,
+        Format::NodeLink,
+        Format::GraphMl,
+    ] {
+        let text = graph_to_string(&graph, format).unwrap();
+        let again = parse_graph(text.as_bytes(), "again", format, &plain).unwrap().build().unwrap();
+        assert_eq!((again.len(), edges(&again)), (graph.len(), edges(&graph)), "{format}");
+    }
 }
 
 #[test]

@@ -87,6 +87,8 @@ pub struct GraphBuilder {
     pub(super) semantics: Semantics,
     pub(super) defaults: Defaults,
     pub(super) defaults_place: Place,
+    /// What a reader of files has to say about its source.
+    pub(super) notes: Vec<(Place, String)>,
     place: Place,
 }
 
@@ -141,6 +143,18 @@ impl GraphBuilder {
         self
     }
 
+    /// Notes that something in the source was left out, or how it was understood. It becomes a
+    /// warning of [`GraphBuilder::check`].
+    pub fn note(&mut self, message: impl Into<String>) -> &mut Self {
+        self.notes.push((self.place.clone(), message.into()));
+        self
+    }
+
+    /// What was noted, with places.
+    pub fn notes(&self) -> impl Iterator<Item = (&Place, &str)> {
+        self.notes.iter().map(|(place, message)| (place, message.as_str()))
+    }
+
     /// Whether the name has been declared or used.
     pub fn knows(&self, name: &str) -> bool {
         self.index.contains_key(name)
@@ -154,6 +168,18 @@ impl GraphBuilder {
     /// Whether no name has been declared or used.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
+    }
+
+    /// The names that are in no relation, with the place of their declaration. Exclusion rules and
+    /// groups of all leaves relate labels only through others, so they do not count.
+    pub fn isolated(&self) -> Vec<(&str, &Place)> {
+        let mut related = vec![false; self.symbols.len()];
+        let edges = self.hierarchy.iter().flat_map(|edge| [edge.parent, edge.child]);
+        let sets = self.exclusions.iter().flat_map(|exclusion| exclusion.labels.iter().copied());
+        let groups = self.one_of.iter().flat_map(|group| group.labels.iter().flatten().copied());
+        edges.chain(sets).chain(groups).for_each(|id| related[id as usize] = true);
+        let alone = self.symbols.iter().zip(&related).filter(|&(_, &related)| !related);
+        alone.map(|(s, _)| (&*s.name, s.declared.first().unwrap_or(&s.first_use))).collect()
     }
 
     /// Declares that the parent subsumes the child. `None` means the default strength.

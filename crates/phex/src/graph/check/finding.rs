@@ -61,6 +61,10 @@ pub enum FindingKind {
     ForcedLabel,
     /// A label cannot be on without violating a soft relation.
     StrainedLabel,
+    /// Something in the source was left out, or understood in a way that is worth knowing.
+    SourceNote,
+    /// The names of two labels are nearly the same.
+    SimilarNames,
     /// Labels exclude each other although their names suggest that one is the other.
     NameSaysIsA,
     /// A relation is declared twice.
@@ -83,9 +87,8 @@ impl FindingKind {
         use FindingKind::*;
         match self {
             ForcedLabel | StrainedLabel | NameSaysIsA | RepeatedRelation | RepeatedMember
-            | ImpliedRelation | NoEffect | IsolatedLabel | UnrelatedRoots | Undecided => {
-                Severity::Warning
-            }
+            | ImpliedRelation | NoEffect | IsolatedLabel | UnrelatedRoots | Undecided
+            | SourceNote | SimilarNames => Severity::Warning,
             _ => Severity::Error,
         }
     }

@@ -8,6 +8,7 @@ mod causes;
 mod cycles;
 mod dead;
 mod finding;
+mod names;
 mod render;
 mod resolve;
 mod warnings;
@@ -37,6 +38,7 @@ fn analyse(graph: &RelationGraph) -> (Vec<Finding>, Vec<RootCause>) {
     let mut findings: Vec<Finding> = dead.into_iter().map(|dead| dead.finding).collect();
     findings.extend(dead::groups(graph, &hard));
     findings.extend(warnings::warnings(graph, &hard));
+    findings.extend(names::similar_names(graph));
     (findings, causes)
 }
 

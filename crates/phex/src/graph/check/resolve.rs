@@ -22,6 +22,9 @@ const LONGEST_NAME: usize = 100;
 pub(in super::super) fn resolve(builder: &GraphBuilder) -> (RelationGraph, Vec<Finding>) {
     let mut resolver =
         Resolver { builder, ids: Vec::new(), names: Vec::new(), findings: Vec::new() };
+    for (place, message) in &builder.notes {
+        resolver.findings.push(Finding::new(FindingKind::SourceNote, message).place(place));
+    }
     let labels = resolver.labels();
     resolver.strengths_in_range();
     let hierarchy = resolver.hierarchy();
