@@ -70,7 +70,7 @@ def main() -> None:
     args.out.write_text(json.dumps(report) + "\n")
     print(
         f"{args.peer} {problem.name} batch {args.batch}: "
-        f"{report['ms_per_row_best']:.4g} ms a row (median {report['ms_per_row_median']:.4g}, "
+        f"{report['ms_per_row_best']:.4g} ms per row (median {report['ms_per_row_median']:.4g}, "
         f"CPU {report['cpu_ms_per_row_best']:.4g}, first call {times['first_s']:.3g} s, "
         f"{times['repetitions']} repetitions, "
         f"cpu/wall {times['cpu_over_wall']:.2f})"

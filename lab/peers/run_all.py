@@ -15,7 +15,7 @@ PEERS = ["numpy", "torch", "torch-compile", "pgmax"]
 
 
 def lbp(args: argparse.Namespace, problem: Path, peer: str, batch: int) -> str:
-    """One cell: best (median) ms a row."""
+    """One cell: best (median) ms per row."""
     out = args.out / f"lbp-{problem.stem}-{peer}-{batch}.json"
     venv = args.pgmax_venv if peer == "pgmax" else args.venv
     command = [venv / "bin/python", HERE / "lbp_peers.py", problem, out, "--peer", peer]
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--cpu", type=int, default=0, help="the core to run on")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    lines = ["| problem | peer | batch | ms a row, best (median) |", "|---|---|---|---|"]
+    lines = ["| problem | peer | batch | ms per row, best (median) |", "|---|---|---|---|"]
     for problem in args.problems:
         head = json.loads(problem.read_text())
         for peer in args.peers:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import count, cycle
-from typing import Any
+from itertools import cycle
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -16,8 +16,7 @@ from matplotlib.patches import FancyBboxPatch, PathPatch, Rectangle
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 
-from phex._core import Graph
-from phex._layout import Exclusive, Layout, exclusive_sets
+from phex._core import Graph, Strength, exclusion_marks, graph_layout
 
 __all__ = ["Picture"]
 
@@ -59,27 +58,38 @@ def _captions(graph: Graph, values: Mapping[str, float]) -> dict[str, str]:
     return captions
 
 
+class _Mark(NamedTuple):
+    """How an exclusion is drawn; the number is a bracket's lane or a badge's text."""
+
+    labels: list[str]
+    strength: Strength
+    form: str
+    number: int
+
+
 class Picture:
     """A graph laid out in points, to be drawn into axes."""
 
     def __init__(self, graph: Graph, values: Mapping[str, float]) -> None:
         self.graph, self.values = graph, values
-        self.layout = Layout.of(graph)
+        layers, rows, parents, height = graph_layout(graph)
+        self.layer = dict(zip(graph.labels, layers, strict=True))
+        self.row = dict(zip(graph.labels, rows, strict=True))
+        self.parent = dict(zip(graph.labels, parents, strict=True))
         self.captions = _captions(graph, values)
         self.widths = {label: _width(text) + 2 * _PAD for label, text in self.captions.items()}
-        layers = 1 + max(self.layout.layer.values())
-        column = [0.0] * layers
-        for label, layer in self.layout.layer.items():
+        column = [0.0] * (1 + max(layers))
+        for label, layer in self.layer.items():
             column[layer] = max(column[layer], self.widths[label])
-        self.left = [_MARGIN + 10 + sum(column[:layer]) + _GAP * layer for layer in range(layers)]
-        self.sets = exclusive_sets(graph, self.layout)
+        self.left = [_MARGIN + 10 + sum(column[:at]) + _GAP * at for at in range(len(column))]
+        self.marks = [_Mark(*fields) for fields in exclusion_marks(graph)]
         self.dead = {finding.labels[0] for finding in graph.check().of_kind("dead-label")}
         right = max([self.left[-1] + column[-1], *map(self._reach, self._arcs())])
         self.width = max(right + _MARGIN, _NARROWEST)
         self.lines = self._legend_lines()
         self.top = _MARGIN + _LINE * len(self.lines) + 6
         foot = _SCALE if values else 0.0
-        self.height = self.top + self.layout.height * _ROW + foot + _MARGIN
+        self.height = self.top + height * _ROW + foot + _MARGIN
 
     def draw(self, ax: Axes) -> None:
         """Draws into the axes, as large as they are."""
@@ -96,16 +106,16 @@ class Picture:
             self._draw_scale(ax)
 
     def _y(self, label: str) -> float:
-        return self.top + (self.layout.row[label] + 0.5) * _ROW
+        return self.top + (self.row[label] + 0.5) * _ROW
 
     def _x(self, label: str) -> float:
-        return self.left[self.layout.layer[label]]
+        return self.left[self.layer[label]]
 
     def _end(self, label: str) -> float:
         return self._x(label) + self.widths[label]
 
     def _text(self, ax: Axes, x: float, y: float, text: str, size: float = _SIZE, **style: Any) -> None:
-        # A dollar sign in a label is no formula.
+        # A dollar sign in a label does not start a formula.
         ax.text(x, y, text, fontsize=size * self.zoom, va="center_baseline", parse_math=False, **style)
 
     def _line(
@@ -122,49 +132,43 @@ class Picture:
             start, end = (self._end(parent), self._y(parent)), (self._x(child), self._y(child))
             bend = max((end[0] - start[0]) / 2, 15.0)
             corners = [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
-            colour = _IS_A if self.layout.parent[child] == parent else _FURTHER
+            colour = _IS_A if self.parent[child] == parent else _FURTHER
             self._line(ax, corners, _CURVE, colour, not strength.is_hard, "hierarchy")
 
-    def _arcs(self) -> list[Exclusive]:
-        return [one for one in self.sets if not one.siblings and len(one.labels) == 2]
+    def _arcs(self) -> list[_Mark]:
+        return [mark for mark in self.marks if mark.form == "arc"]
 
-    def _reach(self, arc: Exclusive) -> float:
+    def _reach(self, arc: _Mark) -> float:
         """How far right an arc goes: past the boxes between its ends, further the longer it is."""
-        row, layer = self.layout.row, self.layout.layer
-        low, high = sorted(row[label] for label in arc.labels)
-        deepest = max(layer[label] for label in arc.labels)
-        passed = (at for at in row if low <= row[at] <= high and layer[at] <= deepest)
+        low, high = sorted(self.row[label] for label in arc.labels)
+        deepest = max(self.layer[label] for label in arc.labels)
+        passed = (at for at in self.row if low <= self.row[at] <= high and self.layer[at] <= deepest)
         return max(map(self._end, passed)) + 12.0 + 1.6 * (high - low)
 
     def _draw_exclusions(self, ax: Axes) -> None:
-        brackets: Counter[str | None] = Counter()
         for arc in self._arcs()[:_MOST_ARCS]:
             a, b = ((self._end(label), self._y(label) + 3) for label in arc.labels)
             # The middle of such a curve is at a quarter of its ends and three of its corners.
             out = (4 * self._reach(arc) - (a[0] + b[0]) / 2) / 3
             corners = [a, (out, a[1]), (out, b[1]), b]
             self._line(ax, corners, _CURVE, _EXCLUDES, not arc.strength.is_hard, "arc")
-        for one in self.sets:
-            if one.siblings and len(one.labels) > 1:
-                parent = self.layout.parent[one.labels[0]]
-                self._draw_bracket(ax, one, 7.0 + 4.0 * (brackets[parent] % 4))
-                brackets[parent] += 1
-        number, worn = count(1), Counter[str]()
-        for one in self.sets:
-            if not one.siblings and len(one.labels) > 2:
-                text = str(next(number))
-                for label in one.labels:
-                    self._draw_badge(ax, label, 6 + 12 * worn[label], text, not one.strength.is_hard)
-                    worn[label] += 1
+        worn = Counter[str]()
+        for mark in self.marks:
+            if mark.form == "bracket":
+                self._draw_bracket(ax, mark, 7.0 + 4.0 * (mark.number % 4))
+            for label in mark.labels if mark.form == "badge" else ():
+                distance = 6 + 12 * worn[label]
+                self._draw_badge(ax, label, distance, str(mark.number), not mark.strength.is_hard)
+                worn[label] += 1
 
-    def _draw_bracket(self, ax: Axes, one: Exclusive, distance: float) -> None:
-        x = self._x(one.labels[0])
-        heights = sorted(self._y(label) for label in one.labels)
+    def _draw_bracket(self, ax: Axes, mark: _Mark, distance: float) -> None:
+        x = min(map(self._x, mark.labels))
+        heights = sorted(self._y(label) for label in mark.labels)
         corners = [(x - distance, heights[0]), (x - distance, heights[-1])]
         codes = _STRAIGHT * (1 + len(heights))
         for y in heights:
             corners += [(x - distance, y), (x, y)]
-        self._line(ax, corners, codes, _EXCLUDES, not one.strength.is_hard, "bracket")
+        self._line(ax, corners, codes, _EXCLUDES, not mark.strength.is_hard, "bracket")
 
     def _draw_badge(self, ax: Axes, label: str, distance: float, text: str, soft: bool) -> None:
         fill, ink = ("white", _EXCLUDES) if soft else (_EXCLUDES, "white")
@@ -205,16 +209,16 @@ class Picture:
                 self._line(ax, [(x + 3, y), (x + width - 3, y)], _STRAIGHT, _EXCLUDES, False, "dead")
 
     def _legend(self) -> list[tuple[str, str, str]]:
-        """What is to be seen: `line`, `dashes` or `box`, its colour, its meaning."""
+        """What the picture shows: `line`, `dashes` or `box`, its colour, its meaning."""
         edges = self.graph.hierarchy
         entries = [("line", _IS_A, "is a")] if edges else []
-        if any(self.layout.parent[child] != parent for parent, child, _ in edges):
+        if any(self.parent[child] != parent for parent, child, _ in edges):
             entries.append(("line", _FURTHER, "is also a"))
-        if self.sets:
+        if self.marks:
             left = len(self._arcs()) - _MOST_ARCS
             more = f" ({left} more pairs)" if left > 0 else ""
             entries.append(("line", _EXCLUDES, f"exclude each other{more}"))
-        costs = [strength for _, _, strength in edges] + [one.strength for one in self.sets]
+        costs = [strength for _, _, strength in edges] + [mark.strength for mark in self.marks]
         if not all(strength.is_hard for strength in costs):
             entries.append(("dashes", _IS_A, "soft"))
         for (_, edge), name in zip(cycle(_ONE_OF), self.graph.one_of, strict=False):

@@ -1,4 +1,4 @@
-"""What phex raises: subclasses of `ValueError`, with the texts of the command line.
+"""The errors of phex: subclasses of `ValueError`, with the texts of the command line.
 
 >>> import phex
 >>> builder = phex.GraphBuilder().hierarchy("dog", "dog")
@@ -28,29 +28,29 @@ __all__ = [
 
 
 class PhexError(ValueError):
-    """Everything that phex raises."""
+    """The base class of all errors of phex."""
 
 
 class GraphError(PhexError):
     """The declarations are not a graph."""
 
     report: Report
-    """Everything that was found. An error that comes from another process has only its text."""
+    """All findings. An error from another process has only its text."""
 
     def __reduce__(self) -> tuple[type[GraphError], tuple[object, ...]]:
         return type(self), self.args
 
 
 class FileError(PhexError, OSError):
-    """A file cannot be read or written, or is not what it should be."""
+    """A file cannot be read or written, or its content is not valid."""
 
 
 class EngineError(PhexError):
-    """No engine that was asked for takes the model, or it does not answer this question."""
+    """No requested engine can handle the model, or the engine cannot answer this question."""
 
 
 class BudgetError(PhexError):
-    """A question needs more work than allowed."""
+    """A computation would exceed its budget."""
 
 
 class InputError(PhexError):
@@ -58,4 +58,4 @@ class InputError(PhexError):
 
 
 class TrainingError(PhexError):
-    """Training cannot start or go on."""
+    """Training cannot start or continue."""

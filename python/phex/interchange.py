@@ -45,7 +45,7 @@ def from_networkx(digraph: networkx.DiGraph) -> Graph:
         else:
             raise InputError(
                 f"the edge from `{parent}` to `{child}` has the relation `{relation}`; "
-                "it has to be `hierarchy` or `exclusion`"
+                "it must be `hierarchy` or `exclusion`"
             )
     for labels, strength, name in digraph.graph.get("exclusions", []):
         builder.exclusion([str(label) for label in labels], strength, name=name)

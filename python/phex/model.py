@@ -23,7 +23,7 @@ class LabelSets(NamedTuple):
     on: Flags
     """Whether each label is on: sets × labels."""
     log_probability: Float64
-    """The log-probability of each set; by an engine that is not exact, its log-weight."""
+    """The log-probability of each set, or its log-weight if the engine is not exact."""
 
 
 class Model:
@@ -81,7 +81,7 @@ class Model:
 
         Args:
             logits: Rows × labels, or one row.
-            evidence: What is known of labels: rows × labels, one row for all, or a dictionary.
+            evidence: Known labels: rows × labels, one row for all, or a dictionary.
 
         Returns:
             Probabilities in the form of the logits.
@@ -94,7 +94,7 @@ class Model:
         return rows.restore(self._engine.marginals(rows.values, known), self.labels)
 
     def log_partition(self, logits: Any, evidence: Any = None) -> Any:
-        """The log-partition of each row: minus infinity where nothing agrees with the evidence.
+        """The log-partition of each row: minus infinity if no legal state agrees with the evidence.
 
         >>> import phex
         >>> model = phex.GraphBuilder().exclusion(["dog", "cat"]).build().compile()
@@ -114,9 +114,9 @@ class Model:
         standard_errors: bool = False,
         bounds: bool = False,
     ) -> Posterior:
-        """Everything at once, with the status and the trust of each row.
+        """All results at once, with the status and the diagnosis of each row.
 
-        Rows without an answer are NaN and say why in `status`; nothing is raised for them.
+        A row without an answer is NaN, and `status` gives the reason. It does not raise.
         """
         rows, known = self._read(logits, evidence)
         return self._engine.run(
@@ -138,15 +138,10 @@ class Model:
                [False, False]])
         """
         rows, known = self._read(logits, evidence)
-        table = np.zeros(rows.values.shape, dtype=np.bool_)
-        for row, (on, _) in enumerate(self._engine.best(rows.values, known, 1)):
-            if not len(on):
-                raise InputError(self._impossible(row))
-            table[row] = on[0]
-        return rows.restore(table, self.labels)
+        return rows.restore(self._engine.map(rows.values, known), self.labels)
 
     def top_k(self, logits: Any, k: int, evidence: Any = None) -> list[LabelSets]:
-        """The `k` most probable label sets of each row, best first; fewer where there are fewer.
+        """The `k` most probable label sets of each row, best first; fewer if fewer exist.
 
         >>> import phex
         >>> model = phex.GraphBuilder().exclusion(["dog", "cat"]).build().compile()
@@ -158,7 +153,7 @@ class Model:
         array([0.665, 0.245])
         """
         if k < 1:
-            raise InputError(f"k is {k}, but has to be 1 or more")
+            raise InputError(f"k is {k}, but must be 1 or more")
         rows, known = self._read(logits, evidence)
         found = self._engine.best(rows.values, known, k)
         if not self.plan.exact:
@@ -169,7 +164,7 @@ class Model:
     def sample(self, logits: Any, count: int = 1, evidence: Any = None, seed: int = 0) -> Flags:
         """Label sets drawn from the distribution of each row: rows × count × labels."""
         if count < 0 or not 0 <= seed < 2**64:
-            raise InputError(f"count is {count} and seed {seed}; both have to be 0 or more")
+            raise InputError(f"count is {count} and seed {seed}; both must be 0 or more")
         rows, known = self._read(logits, evidence)
         return self._engine.sample(rows.values, known, count, seed)
 
@@ -181,11 +176,11 @@ class Model:
         *,
         loss: str = "joint",
     ) -> tuple[Any, Any]:
-        """The loss of what is known of each row, and the gradient of their weighted sum by the logits.
+        """The loss of each row, and the gradient of their weighted sum by the logits.
 
-        `joint` is minus the log-probability of everything known, `marginal` the sum over single
-        labels. A row whose targets break hard relations has an infinite loss and a gradient of zero;
-        of one of which nothing is known both are zero.
+        `joint` is minus the log-probability of all known labels together, and `marginal` the sum over
+        single labels. A row whose targets break hard relations has an infinite loss and a gradient of
+        zero. A row without known labels has a loss and a gradient of zero.
 
         >>> import phex
         >>> model = phex.GraphBuilder().hierarchy("animal", ["dog", "cat"]).build().compile()
@@ -206,9 +201,6 @@ class Model:
             raise InputError(f"row {row}: a score is NaN, infinite or beyond ±1e30")
         return rows.restore_rows(found.losses), rows.restore(found.logits, self.labels)
 
-    def _impossible(self, row: int) -> str:
-        return f"row {row}: no label set that the hard relations allow agrees with what is known"
-
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -222,7 +214,7 @@ class Model:
             ("labels", str(len(self))),
             ("engine", f"{plan.method} ({'exact' if plan.exact else 'not exact'})"),
             ("why", plan.why),
-            ("operations a row", f"{plan.operations:.1e}"),
+            ("operations per row", f"{plan.operations:.1e}"),
             ("memory", f"{plan.bytes / 2**20:.1f} MiB"),
             *((f"not {name}", why) for name, why in plan.refused),
         ]

@@ -53,21 +53,22 @@ def _need_matplotlib() -> None:
 def graph(graph: Graph, values: Any = None, ax: Axes | None = None) -> Axes:
     """Draws labels and relations, from general labels on the left to special ones on the right.
 
-    Grey lines are the hierarchy, blue ones further parents. Red brackets join siblings that exclude
-    each other, red arcs two labels elsewhere; members of larger groups wear a red number. Soft relations
-    are dashed, members of a one-of group have a colour, labels that can never be on are struck out.
+    Grey lines are the hierarchy; blue lines lead to further parents. Red brackets join siblings that
+    exclude each other, and red arcs two other labels. Members of larger groups have a red number. Soft
+    relations are dashed. The members of a one-of group share a colour. A struck-out label can never be
+    on.
 
     Readable to about 60 labels; `Graph.svg` draws larger graphs.
 
     Args:
         graph: The labels and their relations.
-        values: A number of 0 to 1 for each label, as a colour: a dictionary, of some labels perhaps, or
-            a sequence in the order of the labels. NaN is no value.
+        values: A number from 0 to 1 for each label, shown as a colour: a dictionary of some or all
+            labels, or a sequence in the order of the labels. NaN means no value.
         ax: Where to draw. The picture is made as large as the axes; without them, a figure is made
             for it.
 
     Raises:
-        InputError: There are more than 150 labels, or values are not what they should be.
+        InputError: There are more than 150 labels, or a value is not valid.
     """
     _need_matplotlib()
     if len(graph) > _MOST_LABELS:
@@ -100,12 +101,12 @@ def _read_values(values: Any, graph: Graph) -> dict[str, float]:
         if label not in graph:
             raise InputError(f"values: `{label}` is not a label of the graph")
         if value < 0.0 or value > 1.0:
-            raise InputError(f"the value of `{label}` is {value}; it has to be 0 to 1")
+            raise InputError(f"the value of `{label}` is {value}; it must be 0 to 1")
     return {label: value for label, value in found.items() if not np.isnan(value)}
 
 
 def reliability(probabilities: Any, targets: Any, bins: int = 15, ax: Axes | None = None) -> Axes:
-    """How often labels are on that were given a probability, over everything known.
+    """Calibration: how often labels are on, by the probability that they were given.
 
     Every row and label whose target is known is an entry; they are sorted into bins of equal width by
     their probability. Points are mean probability and frequency of a bin, bars below are the number of
@@ -120,7 +121,7 @@ def reliability(probabilities: Any, targets: Any, bins: int = 15, ax: Axes | Non
     """
     _need_matplotlib()
     if bins < 1:
-        raise InputError(f"there are {bins} bins; there has to be 1 or more")
+        raise InputError(f"there are {bins} bins; there must be 1 or more")
     p, on = _known_entries(probabilities, targets)
     edges = np.arange(bins + 1) / bins
     place = np.digitize(p, edges[1:-1])
@@ -175,7 +176,7 @@ def _known_entries(probabilities: Any, targets: Any) -> tuple[Float64, Float64]:
     if len(p) == 0:
         raise InputError("no target is known: there is nothing to compare probabilities with")
     if not ((p >= 0) & (p <= 1)).all():
-        raise InputError("probabilities have to be 0 to 1; logits go through `Model.marginals` first")
+        raise InputError("probabilities must be 0 to 1; logits go through `Model.marginals` first")
     return p, on
 
 
@@ -265,7 +266,7 @@ def _cost(strength: Strength | str | float, unit: str) -> float:
     if isinstance(strength, Strength):
         return strength.cost / (4.0 if unit == "u" else 1.0)
     if not strength >= 0.0:
-        raise InputError(f"a strength is {strength}; it has to be 0 or more, infinity for hard")
+        raise InputError(f"a strength is {strength}; it must be 0 or more, infinity for hard")
     return float(strength)
 
 

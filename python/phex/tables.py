@@ -21,7 +21,7 @@ __all__ = ["Rows", "read_known", "read_scores", "read_weights"]
 
 
 class Rows:
-    """Scores as an array of two dimensions, and the way back."""
+    """Scores as a two-dimensional array, and how to return answers in their form."""
 
     __slots__ = ("_frame", "_single", "values")
 
@@ -31,7 +31,7 @@ class Rows:
         self._frame = frame
 
     def restore(self, table: NDArray[Any], labels: Sequence[str]) -> Any:
-        """An answer of rows × labels in the form that the scores had."""
+        """An answer of rows × labels in the form of the scores."""
         if self._single:
             return table[0]
         if self._frame is None:
@@ -41,12 +41,12 @@ class Rows:
         return type(self._frame)(table, schema=list(labels))
 
     def restore_rows(self, values: NDArray[Any]) -> Any:
-        """An answer with an entry a row in the form that the scores had."""
+        """An answer with one entry per row in the form of the scores."""
         return values[0] if self._single else values
 
 
 def _named(value: Any, labels: Sequence[str], what: str) -> NDArray[Any] | None:
-    """The values of a frame, or of a row of one, in the order of the labels; None of anything else."""
+    """The values of a data frame or of one of its rows, in the order of the labels; else `None`."""
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         names, table = [str(name) for name in value.columns], _numbers(value)
     elif hasattr(value, "index") and hasattr(value, "to_numpy"):
@@ -58,7 +58,7 @@ def _named(value: Any, labels: Sequence[str], what: str) -> NDArray[Any] | None:
     place = {name: at for at, name in enumerate(names)}
     if len(place) < len(names):
         twice = next(name for at, name in enumerate(names) if place[name] != at)
-        raise InputError(f"{what}: the column `{twice}` stands there twice")
+        raise InputError(f"{what}: the column `{twice}` occurs twice")
     missing = [label for label in labels if label not in place]
     if missing:
         others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -75,7 +75,7 @@ def _named(value: Any, labels: Sequence[str], what: str) -> NDArray[Any] | None:
 def _numbers(frame: Any) -> NDArray[Any]:
     values = np.asarray(frame.to_numpy())
     if values.dtype == object and hasattr(frame, "iloc"):
-        # Columns of pandas that know missing values.
+        # Columns of pandas with missing values.
         try:
             return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
         except (TypeError, ValueError):
@@ -84,7 +84,7 @@ def _numbers(frame: Any) -> NDArray[Any]:
 
 
 def _array(value: Any, labels: Sequence[str], what: str, rule: str) -> NDArray[Any]:
-    """Numbers of any form as an array of numbers; `rule` says what they have to be."""
+    """Numbers of any form as an array; `rule` says which numbers are valid."""
     named = _named(value, labels, what)
     array = np.asarray(value) if named is None else named
     if array.dtype == object:
@@ -103,7 +103,7 @@ def read_scores(value: Any, labels: Sequence[str]) -> Rows:
         return Rows(value if value.flags.aligned else value.copy())
     if isinstance(value, np.ma.MaskedArray):
         raise InputError("the scores are a masked array; every label needs a score")
-    array = _array(value, labels, "the scores", "have to be numbers")
+    array = _array(value, labels, "the scores", "must be numbers")
     wanted = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
     array = np.require(array, wanted, ["ALIGNED"])
     single = array.ndim == 1
@@ -116,21 +116,21 @@ def read_scores(value: Any, labels: Sequence[str]) -> Rows:
 
 
 def read_known(value: Any, rows: int, labels: Sequence[str]) -> Known | None:
-    """What is known of labels: 1 or True on, 0 or False off, -1 or NaN or masked unknown.
+    """Evidence: 1 or True is on, 0 or False is off, -1 or NaN or a masked entry is unknown.
 
-    A single row, or an array of one row, holds for every row of scores.
+    A single row, or an array of one row, applies to every row of scores.
     """
     if value is None:
         return None
     if isinstance(value, np.ma.MaskedArray):
         value = np.where(np.ma.getmaskarray(value), np.nan, value.data)
-    array = _array(value, labels, "what is known", "has to be 1, 0, -1 or NaN")
+    array = _array(value, labels, "the evidence", "must be 1, 0, -1 or NaN")
     if array.ndim == 1:
         array = array[np.newaxis]
     if array.ndim != 2:
-        raise InputError(f"what is known has {array.ndim} dimensions; give rows × labels")
+        raise InputError(f"the evidence has {array.ndim} dimensions; give rows × labels")
     if array.dtype != np.int8 or not array.flags.aligned:
-        # Plots know no labels; a wrong number of columns is the engine's to refuse.
+        # Plots have no labels. The engine rejects a wrong number of columns.
         width = array.shape[1]
         names = list(labels) if len(labels) == width else [f"column {at}" for at in range(width)]
         array = read_evidence(np.require(array, np.float64, ["ALIGNED"]), names)
@@ -144,11 +144,11 @@ def read_weights(value: Any, rows: int) -> Float64:
     try:
         weights = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"weights have to be numbers: {error}") from None
+        raise InputError(f"weights must be numbers: {error}") from None
     if weights.shape != (rows,):
         raise InputError(f"weights have the shape {weights.shape}; give one for each of {rows} rows")
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InputError(f"row {row}: the weight is {weights[row]}, but has to be finite and 0 or more")
+        raise InputError(f"row {row}: the weight is {weights[row]}, but must be finite and 0 or more")
     return weights

@@ -16,7 +16,7 @@ PATH = Path(__file__).parents[2] / "crates/phex/tests/golden/marginals.json"
 
 
 def row(oracle: Oracle, logits: np.ndarray, known: np.ndarray) -> dict[str, object]:
-    """One row of scores with what is known of it, and its answers; null where nothing is legal."""
+    """One row of scores with its evidence and its answers; null if nothing is legal."""
     total = float(oracle.log_partition(logits, known)[0])
     legal = np.isfinite(total)
     best = oracle.best(logits, 1, known)[0].on

@@ -75,7 +75,7 @@ def random_graph(seed: int) -> phex.Graph:
 
 
 def random_rows(graph: phex.Graph, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores, and what is known of some labels: entries of legal states, so that there is an answer."""
+    """Scores and evidence of some labels, taken from legal states, so that there is an answer."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(0.0, 2.0, (rows, len(graph)))
     legal = Oracle(graph).legal()

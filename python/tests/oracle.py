@@ -20,7 +20,7 @@ class Best(NamedTuple):
 
 
 def log_sum(values: np.ndarray) -> np.ndarray:
-    """log Σ exp over the last axis; minus infinity where there is nothing."""
+    """log Σ exp over the last axis; minus infinity if it is empty."""
     top = values.max(axis=-1, keepdims=True)
     finite = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -90,7 +90,7 @@ class Oracle:
         return self.on[np.isfinite(self.cost)]
 
     def log_weights(self, logits: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
-        """Rows × states; minus infinity where a state does not agree with what is known."""
+        """Rows × states; minus infinity if a state does not agree with the evidence."""
         logits = np.atleast_2d(np.asarray(logits, dtype=np.float64))
         weights = logits @ self.on.T - self.cost
         if known is not None:

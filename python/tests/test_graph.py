@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 BROKEN = ROOT / "crates/phex-cli/examples/animals-broken.toml"
 GRAPHS = named()
 ELSEWHERE = {"sh", "uai", "coo", "bqm", "qubo", "sparse", "samples"}
-"""Fences of docs/reference/formats.md that are no label graphs."""
+"""Fences of docs/reference/formats.md that are not label graphs."""
 
 
 def examples() -> list[tuple[str, str]]:

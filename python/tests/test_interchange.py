@@ -15,7 +15,7 @@ GRAPHS = named()
 
 
 def everything(graph: phex.Graph) -> list[object]:
-    """What a graph says. networkx keeps edges by their parents: their order is no part of it."""
+    """The content of a graph; edges are sorted, because networkx keeps them by parent."""
     edges = sorted((parent, child, str(strength)) for parent, child, strength in graph.hierarchy)
     names = (graph.labels, graph.titles, graph.semantics)
     return [*names, edges, graph.exclusions, graph.one_of, graph.rule]

@@ -232,7 +232,7 @@ def test_rows_without_an_answer_have_a_status() -> None:
     np.testing.assert_array_equal(np.isnan(found.marginals).all(axis=1), [False, True, True])
     assert model.log_partition([[0.0, 0.0]], {"dog": 1, "cat": 1}).tolist() == [-np.inf]
     for call in (model.marginals, model.map, model.sample):
-        with pytest.raises(phex.InputError, match="row 0: no label set"):
+        with pytest.raises(phex.InputError, match="row 0: no legal label set"):
             call([[0.0, 0.0]], evidence={"dog": 1, "cat": 1})
 
 
@@ -256,14 +256,14 @@ def test_a_model_knows_itself() -> None:
     [
         ({"method": "magic"}, "`magic` is not a method"),
         ({"dampin": 0.5}, "`dampin` is not an option"),
-        ({"damping": 1.0}, "damping is 1, but has to be 0 or more and below 1"),
-        ({"iterations": 0}, "iterations is 0, but has to be 1 to 1,000,000"),
-        ({"tolerance": -1.0}, "tolerance is -1, but has to be 0 or more"),
-        ({"chains": 0}, "chains is 0, but has to be 1 to 1,000,000"),
-        ({"hottest": 1.0}, "hottest is 1, but has to be between 0 and 1"),
+        ({"damping": 1.0}, "damping is 1, but must be 0 or more and below 1"),
+        ({"iterations": 0}, "iterations is 0, but must be 1 to 1,000,000"),
+        ({"tolerance": -1.0}, "tolerance is -1, but must be 0 or more"),
+        ({"chains": 0}, "chains is 0, but must be 1 to 1,000,000"),
+        ({"hottest": 1.0}, "hottest is 1, but must be between 0 and 1"),
         ({"schedule": "sometimes"}, "sometimes"),
         ({"groups": "apart"}, "apart"),
-        ({"operations": float("nan")}, "operations is NaN, but has to be a number above 0"),
+        ({"operations": float("nan")}, "operations is NaN, but must be a number above 0"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, object], text: str) -> None:

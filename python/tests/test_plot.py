@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 import phex  # noqa: E402
 import phex.plot  # noqa: E402
-from phex._layout import Layout, exclusive_sets  # noqa: E402
+from phex._core import exclusion_marks  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -136,8 +136,8 @@ def test_the_marks_of_a_rule_mean_the_same_as_the_rule(rule: str, seed: int) -> 
         for parent, child in sorted(set(edges)):
             builder.hierarchy(str(parent), str(child))
     graph = given.exclude(rule).build()
-    for one in exclusive_sets(graph, Layout.of(graph)):
-        drawn.exclusion(one.labels)
+    for labels, *_ in exclusion_marks(graph):
+        drawn.exclusion(labels)
     assert drawn.build().is_equivalent(graph)
 
 
@@ -189,7 +189,7 @@ def test_a_probability_on_an_edge_belongs_to_the_bin_above() -> None:
     ("probabilities", "targets", "message"),
     [
         ([[0.5]], [[-1]], "no target is known"),
-        ([[1.5]], [[1]], "probabilities have to be 0 to 1"),
+        ([[1.5]], [[1]], "probabilities must be 0 to 1"),
         ([[0.5, 0.5]], [[1]], "shape"),
         ([[0.5]], [[0.5]], "0.5 is not valid evidence"),
     ],
@@ -227,7 +227,7 @@ def test_seeds_give_means_deviations_and_dots() -> None:
     [
         ([0.1], [1.0, 2.0], "there are 1 strengths"),
         ([], [], "there are 0 strengths"),
-        ([-1.0], [1.0], "has to be 0 or more"),
+        ([-1.0], [1.0], "must be 0 or more"),
         ([0.1, 1.0], [[1.0], [np.nan]], "u=1 has no value"),
     ],
 )

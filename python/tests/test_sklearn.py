@@ -439,7 +439,7 @@ def test_messages_name_what_is_wrong() -> None:
     wrong = y.astype(object)
     wrong[7] = "huski"
     with pytest.raises(
-        phex.InputError, match="row 7: `huski` is no label of the graph; did you mean `husky`"
+        phex.InputError, match="row 7: `huski` is not a label of the graph; did you mean `husky`"
     ):
         RelationClassifier(graph).fit(X, wrong)
     with pytest.raises(phex.InputError, match="y has numbers"):

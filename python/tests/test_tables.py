@@ -110,20 +110,20 @@ def test_columns_that_do_not_fit_are_named(library: str) -> None:
     dropped = frame.drop(columns=["cat"]) if library == "pandas" else frame.drop("cat")
     with pytest.raises(phex.InputError, match="the scores: there is no column for the label `cat`"):
         MODEL.marginals(dropped)
-    with pytest.raises(phex.InputError, match="what is known: there is no column for the label `cat`"):
+    with pytest.raises(phex.InputError, match="the evidence: there is no column for the label `cat`"):
         MODEL.marginals(SCORES, dropped)
     more = frame.assign(row=0.0) if library == "pandas" else frame.with_columns(row=0.0)
     with pytest.raises(phex.InputError, match="the column `row` is not a label of the graph; drop it"):
         MODEL.marginals(more)
     words = frame.assign(cat="x") if library == "pandas" else frame.with_columns(cat=frames.lit("x"))
-    with pytest.raises(phex.InputError, match="scores have to be numbers"):
+    with pytest.raises(phex.InputError, match="scores must be numbers"):
         MODEL.marginals(words)
 
 
 def test_columns_that_stand_twice_are_named() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.zeros((1, len(GRAPH) + 1)), columns=[*GRAPH.labels, "cat"])
-    with pytest.raises(phex.InputError, match="the column `cat` stands there twice"):
+    with pytest.raises(phex.InputError, match="the column `cat` occurs twice"):
         MODEL.marginals(frame)
 
 
@@ -134,10 +134,10 @@ def test_columns_that_stand_twice_are_named() -> None:
         ({"cat": 2}, "row 0, `cat`"),
         ({"cat": 0.3}, "row 0, `cat`"),
         ({"cat": -2}, "row 0, `cat`"),
-        (np.full((3, len(GRAPH)), -1), "there are 4 rows of scores and 3 of what is known"),
+        (np.full((3, len(GRAPH)), -1), "there are 4 rows of scores and 3 of evidence"),
         (np.full((4, 2), -1), "2"),
-        (np.zeros((1, 4, len(GRAPH))), "what is known has 3 dimensions"),
-        (np.array([["on"] * len(GRAPH)], dtype=object), "what is known has to be 1, 0, -1 or NaN"),
+        (np.zeros((1, 4, len(GRAPH))), "the evidence has 3 dimensions"),
+        (np.array([["on"] * len(GRAPH)], dtype=object), "the evidence must be 1, 0, -1 or NaN"),
     ],
 )
 def test_wrong_evidence_is_named(evidence: object, text: str) -> None:
@@ -171,7 +171,7 @@ def test_nullable_columns_of_evidence() -> None:
 @pytest.mark.parametrize("kind", ["U1", complex, "M8[s]"])
 def test_what_are_no_real_numbers_is_refused(kind: object) -> None:
     table = np.zeros(SCORES.shape, kind)
-    with pytest.raises(phex.InputError, match="have to be numbers"):
+    with pytest.raises(phex.InputError, match="must be numbers"):
         MODEL.marginals(table)
     with pytest.raises(phex.InputError, match="1, 0, -1 or NaN"):
         MODEL.marginals(SCORES, table)

@@ -169,7 +169,7 @@ def test_rows_without_an_answer_are_named() -> None:
     targets[1] = torch.tensor([-1, 1, 1])
     with pytest.raises(phex.InputError, match=r"row 1 \(dog, cat\) contradicts the hard relations"):
         loss(logits, targets)
-    with pytest.raises(phex.InputError, match="row 1: no label set"):
+    with pytest.raises(phex.InputError, match="row 1: no legal label set"):
         layer(logits, targets)
     # What the message advises.
     assert loss(logits, targets, weights=torch.tensor([1.0, 0.0, 1.0])).item() == 0.0

@@ -40,7 +40,7 @@ def batch(
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("one_of", [False, True])
 @pytest.mark.parametrize("loss", ["joint", "marginal"])
-def test_losses_and_gradients_are_those_of_the_processor(dtype, one_of, loss):
+def test_losses_and_gradients_are_those_of_the_cpu(dtype, one_of, loss):
     relations = graph(one_of)
     module = RelationLoss(relations, loss=loss, reduction="sum")
     logits, known = batch(33, len(relations.labels), dtype)
@@ -75,7 +75,7 @@ def test_rows_without_an_answer_are_nan_and_leave_the_others_alone():
     logits = torch.zeros(3, len(layer.labels), device="cuda")
     logits[1, 2] = float("nan")
     evidence = torch.full((3, len(layer.labels)), -1, dtype=torch.int8, device="cuda")
-    evidence[2, 0], evidence[2, 1] = 0, 1  # A dog that is no animal.
+    evidence[2, 0], evidence[2, 1] = 0, 1  # A dog that is not an animal.
     found = layer(logits, evidence).cpu().numpy()
     assert np.isfinite(found[0]).all()
     assert np.isnan(found[1:]).all()
@@ -130,7 +130,7 @@ def test_engines_without_a_kernel_are_copied_with_a_warning():
     assert torch.isfinite(value)
 
 
-def test_targets_on_the_processor_are_refused_before_anything_runs():
+def test_targets_on_the_cpu_are_refused_before_anything_runs():
     module = RelationLoss(graph(), method="family")
     logits, known = batch(4, len(module.labels), torch.float32)
     with pytest.raises(phex.InputError, match="move them there"):

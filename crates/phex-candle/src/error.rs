@@ -43,7 +43,7 @@ pub enum Error {
         value: f64,
     },
     /// The weight of a row is not valid.
-    #[error("row {row}: the weight is {value}, but has to be finite and 0 or more")]
+    #[error("row {row}: the weight is {value}, but must be finite and 0 or more")]
     Weight {
         /// The row, counted from 0.
         row: usize,
@@ -52,7 +52,7 @@ pub enum Error {
     },
     /// A learned strength is out of range.
     #[error(
-        "the strength parameter `{name}` is {value}, but has to be finite and 0 or more; call `project` after each step of the optimiser, and lower the learning rate if it is not finite"
+        "the strength parameter `{name}` is {value}, but must be finite and 0 or more; call `project` after each step of the optimiser, and lower the learning rate if it is not finite"
     )]
     Parameter {
         /// The name of the parameter.

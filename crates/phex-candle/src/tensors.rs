@@ -3,6 +3,7 @@
 use candle_core::{DType, Device, Tensor, WithDType};
 use phex::infer::{Evidence, Number};
 use phex::model::Model;
+use phex::numeric::{SCORE_LIMIT, Scalar};
 
 use crate::Error;
 
@@ -27,7 +28,7 @@ pub(crate) fn scores<T: Number + WithDType>(
     model: &Model,
 ) -> Result<Vec<T>, Error> {
     let scores: Vec<T> = logits.flatten_all()?.to_vec1()?;
-    let usable = |score: &T| (-1e30..=1e30).contains(&phex::numeric::Scalar::to_f64(*score));
+    let usable = |score: &T| score.to_f64().abs() <= SCORE_LIMIT;
     match scores.iter().position(|score| !usable(score)) {
         None => Ok(scores),
         Some(at) => {

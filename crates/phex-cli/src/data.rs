@@ -1,4 +1,4 @@
-//! Data sets from the command line, and what to tell the user about them.
+//! Data sets from the command line, and notes on them for the user.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub(crate) fn label_settings(arguments: &LabelArguments) -> anyhow::Result<Label
 }
 
 impl DataArguments {
-    /// How to read the files, by a schema if there is one.
+    /// How to read the files, with a schema if there is one.
     pub(crate) fn options(&self, schema: Option<FeatureSchema>) -> anyhow::Result<DatasetOptions> {
         let format = self.data_format.as_deref().map(str::parse::<DatasetFormat>).transpose();
         Ok(DatasetOptions {
@@ -35,7 +35,7 @@ impl DataArguments {
         })
     }
 
-    /// The files, of which there must be at least one.
+    /// The files; at least one is required.
     pub(crate) fn files(&self) -> anyhow::Result<&[PathBuf]> {
         if self.data.is_empty() {
             bail!("--data FILE is missing: a table of features, one example per row");

@@ -1,4 +1,4 @@
-//! The device of engines: the CPU, or a GPU that is opened before anything else is done.
+//! The device of engines: the CPU, or a GPU, which is opened before any other work.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use phex_train::{Config, Predictor, Trainer};
 
 use crate::args::DeviceName;
 
-/// Rows that go to a GPU at a time: it handles thousands at once.
+/// Rows that go to a GPU at a time; it runs thousands in parallel.
 const ROWS: usize = 1 << 16;
 
 /// The device of engines.
@@ -31,7 +31,7 @@ impl Device {
         Ok(Device { name, gpu })
     }
 
-    /// Its name as an argument.
+    /// The name of the device, as an argument.
     pub(crate) fn name(&self) -> String {
         self.name.to_string()
     }
@@ -44,7 +44,7 @@ impl Device {
         }
     }
 
-    /// An engine on the device, which must support what is wanted.
+    /// Moves an engine to the device, which must support the requested answers.
     pub(crate) fn engine(&self, engine: &Engine, want: Want) -> anyhow::Result<Arc<dyn Backend>> {
         use phex::infer::Accelerator as _;
         match &self.gpu {

@@ -8,12 +8,12 @@ use phex_io::{Format, ReadOptions};
 
 use crate::args::{GraphFile, GraphInput};
 
-/// The form named on the command line.
+/// The format named on the command line.
 pub(crate) fn format(name: Option<&str>) -> anyhow::Result<Option<Format>> {
     name.map(|name| name.parse().map_err(anyhow::Error::msg)).transpose()
 }
 
-/// A graph without what the command line adds.
+/// A graph without the additions of the command line.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> anyhow::Result<RelationGraph> {
     phex_io::read_graph(path, options)?.build().with_context(|| path.display().to_string())
 }
@@ -36,11 +36,11 @@ impl GraphFile {
         if let Some(rule) = self.exclude {
             if builder.has_exclusion_rule() {
                 bail!(
-                    "{}: the file declares an exclusion rule already; leave out --exclude",
+                    "{}: the file already declares an exclusion rule; leave out --exclude",
                     self.path.display()
                 );
             }
-            builder.exclusion_rule(rule.into(), None);
+            builder.exclusion_rule(rule, None);
         }
         if let Some(strength) = strength {
             if let Some(fault) = strength.fault() {

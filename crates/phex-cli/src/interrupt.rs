@@ -1,28 +1,27 @@
-//! Ctrl-C and termination: long work stops between two pieces, so that half-written files go.
+//! Ctrl-C and termination: long work stops between two blocks, so that half-written files are removed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Starts listening, for work that asks [`check`] often. The second signal ends the process at
-/// once.
+/// Starts listening, for work that calls [`check`] often. A second signal ends the process at once.
 pub(crate) fn listen() {
     let handler = || {
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     };
-    // Without a handler a signal ends the process as it always did.
+    // Without a handler, a signal ends the process as usual.
     let _ = ctrlc::set_handler(handler);
 }
 
-/// True once a signal came, for work that looks at it by itself.
+/// Becomes true after a signal, for work that checks it directly.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     ASKED.clone()
 }
 
-/// An error once a signal came.
+/// An error after a signal.
 pub(crate) fn check() -> anyhow::Result<()> {
     if ASKED.load(Ordering::Relaxed) {
         anyhow::bail!("interrupted; nothing was written");

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use phex::model::{Ising, Model};
+use phex::numeric::SCORE_LIMIT;
 use phex_io::{IsingFormat, Limits, ScoreReader, ScoreValues, TableFormat};
 
 use crate::args::{GraphInput, ScoreArguments};
@@ -18,7 +19,7 @@ pub(crate) enum ModelFile {
 }
 
 impl ModelFile {
-    /// By the given format, else by the file.
+    /// By the given format, or else by the file.
     pub(crate) fn of(format: Option<&str>, path: &Path) -> ModelFile {
         match format {
             Some("uai") => ModelFile::Uai,
@@ -46,7 +47,10 @@ impl GraphInput {
                 // A file that is not a graph may be a model whose format must be named.
                 let graph = self.graph().map_err(|error| match error.downcast_ref() {
                     Some(phex_io::Error::UnknownFormat { .. }) => {
-                        anyhow!("{error}; or, for a model, uai, {}", IsingFormat::readable_names())
+                        anyhow!(
+                            "{error}; for a model, write uai, {}",
+                            IsingFormat::readable_names()
+                        )
                     }
                     _ => error,
                 })?;
@@ -83,7 +87,7 @@ impl ScoreArguments {
                 }
                 ScoreValues::F64(values) => values[start..start + labels.len()].to_vec(),
             };
-            let bad = row.iter().position(|score| score.is_nan() || score.abs() > 1e30);
+            let bad = row.iter().position(|score| score.is_nan() || score.abs() > SCORE_LIMIT);
             return match bad {
                 Some(at) => {
                     let (row, label) = (wanted as usize, labels[at].clone());
@@ -93,7 +97,7 @@ impl ScoreArguments {
             };
         }
         bail!(
-            "{}: there is no row {wanted}; rows are counted from 0, and there are {}",
+            "{}: there is no row {wanted}: rows are counted from 0, and there are {}",
             path.display(),
             wanted - left
         )

@@ -21,7 +21,7 @@ pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a summary: to standard output, or to standard error where that holds the data.
+/// Writes a summary to standard output, or to standard error if standard output holds the data.
 pub(crate) fn summary<T: Serialize>(value: &T, data_on_stdout: bool) -> anyhow::Result<()> {
     if !data_on_stdout {
         return json(value);
@@ -71,7 +71,7 @@ fn advice(error: &phex_io::Error) -> Option<String> {
     }
 }
 
-/// Whether the reader of our output went away, as `head` does.
+/// Whether the reader of the output has closed the pipe, as `head` does.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>();
@@ -94,12 +94,12 @@ pub(crate) fn cell(text: &str) -> String {
     }
 }
 
-/// Whether a file is to hold JSON lines, by its name.
+/// Whether a file name asks for JSON lines.
 pub(crate) fn is_json_lines(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson")
 }
 
-/// Starts a file of lines that appears once it is complete.
+/// Starts a file of lines, which appears when it is complete.
 pub(crate) fn create(path: &Path) -> anyhow::Result<BufWriter<Output>> {
     let out = Output::create(path).with_context(|| path.display().to_string())?;
     Ok(BufWriter::new(out))

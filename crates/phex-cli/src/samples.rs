@@ -15,7 +15,7 @@ use crate::{Outcome, output};
 #[derive(Serialize)]
 struct Line<'a> {
     rank: usize,
-    /// None where hard constraints are broken and have no finite cost.
+    /// None if a hard constraint without a finite cost is broken.
     energy: Option<f64>,
     log_weight: Option<f64>,
     legal: bool,
@@ -25,13 +25,13 @@ struct Line<'a> {
 
 #[derive(Serialize)]
 struct Summary {
-    /// All samples, each as often as it was found.
+    /// All samples, counting repeated ones.
     samples: u64,
     label_sets: usize,
     legal_sets: usize,
 }
 
-/// A state with how often it was found, and what it is worth.
+/// A state, how often it was found, and its energy.
 struct Found {
     state: Vec<bool>,
     occurrences: u64,
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &SamplesCommand) -> anyhow::Result<Outcome> {
     }
     let model = command.input.model()?;
     let scores = command.scores.row(model.names())?;
-    // With a cost for hard constraints the energies are those that the annealer saw.
+    // With a cost for hard constraints, the energies are those of the annealer.
     let ising = match command.scores.hard {
         Some(_) => Some(command.scores.ising(&model, &scores)?),
         None => None,
@@ -81,7 +81,7 @@ pub(crate) fn run(command: &SamplesCommand) -> anyhow::Result<Outcome> {
     };
     if summary.legal_sets == 0 && summary.label_sets > 0 {
         eprintln!(
-            "phex: no sample is legal; a larger --hard makes breaking a constraint cost more"
+            "phex: no sample is legal; with a larger --hard, breaking a constraint costs more"
         );
     }
     if command.json {

@@ -278,7 +278,7 @@ fn more(count: usize) -> String {
 }
 
 impl Error {
-    /// The line that the error is about, where there is one.
+    /// The line that the error is about, if there is one.
     pub fn line(&self) -> Option<usize> {
         match self {
             Error::Syntax { line, .. }

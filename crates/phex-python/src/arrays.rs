@@ -1,7 +1,7 @@
 //! Between numpy arrays and blocks of rows.
 //!
-//! Scores that lie in memory row after row are read where they are; answers become arrays without a
-//! copy. What is known of labels is 1 (on), 0 (off) or -1 (unknown) in Python.
+//! Scores in row-major order are read in place, and answers become arrays without a copy. Evidence is 1
+//! (on), 0 (off) or -1 (unknown) in Python.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl<'py> Scores<'py> {
         match value.cast::<PyArray2<f64>>() {
             Ok(array) => Ok(Scores::Double(Table::of(array, labels)?)),
             Err(_) => Err(Failure::input(
-                "scores have to be an array of two dimensions (rows × labels) of float32 or float64",
+                "scores must be an array of two dimensions (rows × labels) of float32 or float64",
             )),
         }
     }
@@ -58,9 +58,9 @@ impl<'py, T: Element + Copy> Table<'py, T> {
         Ok(Table { array, rows, columns })
     }
 
-    /// The numbers, row after row: copied only where they lie otherwise.
+    /// The numbers in row-major order, copied only if the array has another order.
     pub(crate) fn values(&self) -> Cow<'_, [T]> {
-        // Arrays that lie column after column are contiguous too, but not in this order.
+        // Column-major arrays are contiguous too, but in another order.
         match self.array.as_slice() {
             Ok(values) if self.array.is_c_contiguous() => Cow::Borrowed(values),
             _ => Cow::Owned(self.array.as_array().iter().copied().collect()),
@@ -79,7 +79,7 @@ impl Pattern for numpy::Ix2 {
     }
 }
 
-/// What is known of each label of each row.
+/// The evidence of each label of each row.
 pub(crate) fn read_known(
     value: Option<&Bound<'_, PyAny>>,
     rows: usize,
@@ -87,19 +87,19 @@ pub(crate) fn read_known(
 ) -> Result<Option<Vec<Evidence>>, Failure> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
     let array = value.cast::<PyArray2<i8>>().map_err(|_| {
-        Failure::input("what is known has to be an array of two dimensions (rows × labels) of int8")
+        Failure::input("the evidence must be an array of two dimensions (rows × labels) of int8")
     })?;
     let found = array.shape()[1];
     if found != names.len() {
         let expected = names.len();
         return Err(Failure::Input(format!(
-            "what is known has {found} columns, but the model has {expected} labels"
+            "the evidence has {found} columns, but the model has {expected} labels"
         )));
     }
     let table = Table::of(array, names.len())?;
     if table.rows != rows {
         return Err(Failure::Input(format!(
-            "there are {rows} rows of scores and {} of what is known",
+            "there are {rows} rows of scores and {} of evidence",
             table.rows
         )));
     }
@@ -107,7 +107,7 @@ pub(crate) fn read_known(
     table.values().iter().enumerate().map(entry).collect::<Result<Vec<_>, _>>().map(Some)
 }
 
-/// Reads one entry, `at` of the table in the order of its rows.
+/// Reads one entry; `at` is its position in row-major order.
 fn evidence(at: usize, number: f64, names: &[String]) -> Result<Evidence, Failure> {
     Evidence::from_number(number).ok_or_else(|| {
         let (row, label) = (at / names.len(), &names[at % names.len()]);
@@ -130,7 +130,7 @@ pub(crate) fn read_evidence<'py>(
     matrix(py, codes, table.rows, table.columns)
 }
 
-/// An array of rows × columns of numbers that lie row after row.
+/// An array of rows × columns, from numbers in row-major order.
 pub(crate) fn matrix<'py, T: Element>(
     py: Python<'py>,
     values: Vec<T>,
@@ -145,7 +145,7 @@ pub(crate) fn vector<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, Py
     values.into_pyarray(py)
 }
 
-/// Numbers that engines and numpy both know.
+/// Number types that engines and numpy share.
 pub(crate) trait Cell: Number + Element {}
 
 impl Cell for f32 {}

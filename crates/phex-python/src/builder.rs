@@ -14,7 +14,7 @@ use crate::strength::StrengthLike;
 
 /// Collects labels and relations by name, in any order.
 ///
-/// It never fails: `check()` reports everything that is wrong at once, `build()` refuses what cannot be
+/// It never fails. `check()` reports all mistakes at once, and `build()` raises if the graph cannot be
 /// used.
 ///
 /// >>> import phex
@@ -34,7 +34,7 @@ enum Names {
     Several(Vec<String>),
 }
 
-/// Files that belong to a graph's file, and how to read it.
+/// Further files of a graph, and how to read it.
 #[derive(Default)]
 pub(crate) struct Reading {
     pub(crate) format: Option<String>,
@@ -67,7 +67,7 @@ impl Reading {
     }
 }
 
-/// Builds a graph; its error has everything that a check finds, not only what makes it unusable.
+/// Builds a graph. Its error has all findings of a check, not only those that make it unusable.
 pub(crate) fn build(builder: &graph::GraphBuilder) -> Result<graph::RelationGraph, phex::Error> {
     builder.build().map_err(|error| match error {
         phex::Error::Graph { .. } => phex::Error::Graph { report: Box::new(builder.check()) },
@@ -113,7 +113,7 @@ impl GraphBuilder {
         GraphBuilder::default()
     }
 
-    /// Reads a file of any form that phex knows: TOML, JSON, CSV, HXG, outlines, OBO, Turtle and others.
+    /// Reads a file of any supported format: TOML, JSON, CSV, HXG, outlines, OBO, Turtle and others.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, synsets=None, labels=None, rows=None, columns=None,
                         scale=None, one_of_classes=false))]
@@ -133,7 +133,7 @@ impl GraphBuilder {
         reading.read(py, path).map(GraphBuilder)
     }
 
-    /// Reads text of a named form.
+    /// Reads text in a named format.
     #[staticmethod]
     #[pyo3(signature = (text, format, *, name="<text>"))]
     fn parse(text: Text, format: &str, name: &str) -> Result<GraphBuilder, Failure> {
@@ -151,13 +151,13 @@ impl GraphBuilder {
         slf
     }
 
-    /// Declares that the declared labels are all there are: another name is a mistake.
+    /// Declares that there are no other labels: any further name is an error.
     fn close_labels(mut slf: PyRefMut<'_, Self>) -> PyRefMut<'_, Self> {
         slf.0.close_labels();
         slf
     }
 
-    /// The parent subsumes each of the children: what is one of them is a parent too.
+    /// The parent subsumes each of the children: whatever is a child is also a parent.
     #[pyo3(signature = (parent, children, strength=None))]
     fn hierarchy<'py>(
         mut slf: PyRefMut<'py, Self>,
@@ -190,7 +190,7 @@ impl GraphBuilder {
         Ok(slf)
     }
 
-    /// Exactly one of these labels is on; `"leaves"` stands for all leaves of the hierarchy.
+    /// Exactly one of these labels is on; `"leaves"` means all leaves of the hierarchy.
     fn one_of<'py>(
         mut slf: PyRefMut<'py, Self>,
         name: &str,
@@ -223,14 +223,14 @@ impl GraphBuilder {
         Ok(slf)
     }
 
-    /// A tree of kinds, each thing is one of them: labels without a common descendant exclude each other,
-    /// and exactly one leaf is on.
+    /// Each thing is exactly one kind: labels without a common descendant exclude each other, and exactly
+    /// one leaf is on.
     fn single_label(mut slf: PyRefMut<'_, Self>) -> PyRefMut<'_, Self> {
         slf.0.single_label();
         slf
     }
 
-    /// What a soft graph charges for: `sparse` (declared relations) or `dense` (all that follow).
+    /// Which violations a soft graph charges for: `sparse` (declared relations) or `dense` (all that follow).
     fn semantics<'py>(
         mut slf: PyRefMut<'py, Self>,
         semantics: &str,
@@ -240,7 +240,7 @@ impl GraphBuilder {
         Ok(slf)
     }
 
-    /// Strengths for relations that give none.
+    /// Strengths for relations without one.
     #[pyo3(signature = (strength=None, *, hierarchy=None, exclusion=None))]
     fn defaults(
         mut slf: PyRefMut<'_, Self>,
@@ -257,12 +257,12 @@ impl GraphBuilder {
         Ok(slf)
     }
 
-    /// Everything that is wrong with the declarations, in one run.
+    /// All mistakes in the declarations.
     fn check(&self, py: Python<'_>) -> Report {
         Report::new(py.detach(|| self.0.check()))
     }
 
-    /// The frozen graph; raises `GraphError`, which has the report, when it cannot be used.
+    /// The frozen graph. Raises `GraphError`, which has the report, if the graph cannot be used.
     fn build(&self, py: Python<'_>) -> Result<Graph, Failure> {
         Ok(Graph::new(py.detach(|| build(&self.0))?))
     }

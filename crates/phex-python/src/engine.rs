@@ -17,8 +17,7 @@ use crate::threads::detached;
 
 /// A compiled model. `phex.Model` wraps it.
 ///
-/// Scores are arrays of rows × labels of float32 or float64; what is known of labels is int8: 1 on,
-/// 0 off, -1 unknown.
+/// Scores are arrays of rows × labels of float32 or float64. Evidence is int8: 1 on, 0 off, -1 unknown.
 #[pyclass(frozen, module = "phex._core")]
 #[derive(Debug)]
 pub(crate) struct Engine(infer::Engine);
@@ -26,7 +25,7 @@ pub(crate) struct Engine(infer::Engine);
 /// Label sets of a row, and their log-weights.
 type SetsOfRow<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// Runs the same lines for either type of scores.
+/// Runs the same code for either type of scores.
 macro_rules! for_either {
     ($scores:expr, $table:ident => $body:expr) => {
         match $scores {
@@ -57,19 +56,11 @@ impl Engine {
         self.0.model().len()
     }
 
-    /// Rows that have no answer are errors here.
+    /// Raises if a row has no answer.
     fn all_answered(&self, status: &[RowStatus]) -> Result<(), Failure> {
-        let bad = status.iter().enumerate().find(|(_, status)| **status != RowStatus::Answered);
-        match bad {
-            None => Ok(()),
-            Some((row, RowStatus::BadScore { label })) => {
-                let label = self.0.model().names()[*label].clone();
-                Err(phex::Error::BadScore { row, label }.into())
-            }
-            Some((row, _)) => Err(Failure::Input(format!(
-                "row {row}: no label set that the hard relations allow agrees with what is known"
-            ))),
-        }
+        let names = self.0.model().names();
+        let mut rows = status.iter().enumerate();
+        Ok(rows.try_for_each(|(row, status)| status.require_answer(row, names))?)
     }
 
     fn answer<T: Cell>(
@@ -85,7 +76,7 @@ impl Engine {
         Ok(detached(py, || self.0.run(&block, want))??)
     }
 
-    /// Every row in doubles, for best sets and samples.
+    /// The scores in double precision, for best sets and samples.
     fn doubles(&self, scores: &Scores<'_>) -> Vec<f64> {
         match scores {
             Scores::Single(table) => table.values().iter().map(|&score| f64::from(score)).collect(),
@@ -128,7 +119,7 @@ impl Engine {
         self.labels()
     }
 
-    /// The probability of each label: rows × labels. Raises where a row has no answer.
+    /// The probability of each label: rows × labels. Raises if a row has no answer.
     #[pyo3(signature = (logits, known=None))]
     fn marginals<'py>(
         &self,
@@ -163,7 +154,7 @@ impl Engine {
         })
     }
 
-    /// Everything that is asked for; rows without an answer are NaN and have a status.
+    /// All requested results. Rows without an answer are NaN and have a status.
     #[pyo3(signature = (logits, known=None, *, expectations=false, entropy=false,
                         standard_errors=false, bounds=false))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
@@ -181,6 +172,27 @@ impl Engine {
         for_either!(Scores::read(logits, self.labels())?, table => {
             Posterior::new(py, self.answer(py, &table, known, want)?, bounds)
         })
+    }
+
+    /// The most probable label set of each row: rows × labels. Raises if a row has no answer.
+    #[pyo3(signature = (logits, known=None))]
+    fn map<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyAny>,
+        known: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let scores = Scores::read(logits, self.labels())?;
+        let known = read_known(known, rows_of(&scores), self.0.model().names())?;
+        let (scores, labels) = (self.doubles(&scores), self.labels());
+        let block = block(labels, &scores, known.as_deref());
+        let best = |row| match self.0.best(&block, row, 1)?.pop() {
+            Some(best) => Ok(best.on),
+            None => Err(phex::Error::Impossible { row }),
+        };
+        let rows = block.rows();
+        let found = detached(py, || (0..rows).map(best).collect::<Result<Vec<_>, _>>())??;
+        matrix(py, found.into_iter().flatten().collect(), rows, labels)
     }
 
     /// The `k` most probable label sets of each row, best first, with their log-weights.
@@ -229,16 +241,14 @@ impl Engine {
             rows.collect::<Result<Vec<_>, _>>()
         })??;
         if let Some(row) = found.iter().position(|sets| sets.len() != count) {
-            let mut status = vec![RowStatus::Answered; row];
-            status.push(RowStatus::Impossible);
-            self.all_answered(&status)?;
+            return Err(phex::Error::Impossible { row }.into());
         }
         let on: Vec<bool> = found.into_iter().flatten().flatten().collect();
         let flat = matrix(py, on, rows * count, labels)?;
         Ok(flat.call_method1("reshape", ((rows, count, labels),))?)
     }
 
-    /// The loss of what is known of each row, and its gradient.
+    /// The loss of the evidence of each row, and its gradient.
     #[pyo3(signature = (logits, known, weights=None, *, loss="joint", costs=false))]
     fn gradients<'py>(
         &self,
@@ -261,7 +271,7 @@ impl Engine {
         })
     }
 
-    /// The covariance of the labels of each row times a vector of its own: the derivative of marginals.
+    /// For each row, the covariance of its labels times its vector: the derivative of marginals.
     #[pyo3(signature = (logits, vectors, known=None))]
     fn covariance_product<'py>(
         &self,
@@ -275,7 +285,7 @@ impl Engine {
         })
     }
 
-    /// The energy of one row as a dimod model in JSON; hard relations cost `hard`, or enough.
+    /// The energy of one row as a dimod model in JSON. Hard relations cost `hard`, or a sufficient cost.
     #[pyo3(signature = (logits, hard=None))]
     fn to_bqm(
         &self,
@@ -292,7 +302,7 @@ impl Engine {
             return Err(phex::Error::BadScore { row: 0, label: model.names()[at].clone() }.into());
         }
         if let Some(hard) = hard.filter(|hard| !(0.0..f64::INFINITY).contains(hard)) {
-            return Err(Failure::Input(format!("hard is {hard}, but has to be 0 or more")));
+            return Err(Failure::Input(format!("hard is {hard}, but must be 0 or more")));
         }
         let hard = hard.unwrap_or_else(|| model.hard_cost(&scores));
         Ok(ising_to_string(&model.to_ising(&scores, Some(hard))?, IsingFormat::Bqm)?)
@@ -308,7 +318,7 @@ impl Engine {
         known: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let vectors = vectors.cast::<PyArray2<T>>().map_err(|_| {
-            Failure::input("the vectors have to be an array of the shape and type of the scores")
+            Failure::input("the vectors must be an array of the shape and type of the scores")
         })?;
         let vectors = Table::of(vectors, self.labels())?;
         let known = read_known(known, table.rows, self.0.model().names())?;

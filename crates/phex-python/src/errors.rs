@@ -9,15 +9,15 @@ use crate::report::Report;
 /// An error of any of the crates.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Of the core.
+    /// An error of the core.
     Core(phex::Error),
-    /// Of a file.
+    /// An error in a file.
     File(phex_io::Error),
-    /// Of a GPU.
+    /// An error of a GPU.
     Cuda(phex_cuda::Error),
-    /// Of training.
+    /// An error of training.
     Train(phex_train::Error),
-    /// What was given to a function cannot be used.
+    /// An argument cannot be used.
     Input(String),
     /// Raised by Python.
     Python(PyErr),
@@ -91,7 +91,7 @@ fn core(py: Python<'_>, error: phex::Error) -> PyErr {
     };
     let raised = raise(py, class, text);
     if let Error::Graph { report } = error {
-        // Without its report the error still has its text.
+        // If this fails, the error still has its text.
         let _ = raised.value(py).setattr("report", Report::new(*report));
     }
     raised
@@ -105,7 +105,7 @@ pub(crate) fn contradiction(row: usize, labels: Vec<String>, evidence: Vec<i8>) 
     phex::Error::contradiction(row, labels.iter().map(String::as_str), &evidence).to_string()
 }
 
-/// An exception of `phex.errors`, where the classes have their home.
+/// An exception of a class of `phex.errors`.
 fn raise(py: Python<'_>, class: &str, text: String) -> PyErr {
     let class = py.import("phex.errors").and_then(|module| module.getattr(class));
     match class.and_then(|class| class.call1((text.as_str(),))) {

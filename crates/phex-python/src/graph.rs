@@ -16,7 +16,7 @@ use crate::errors::Failure;
 use crate::report::Report;
 use crate::strength::{Strength, StrengthLike};
 
-/// Labels of a graph that a notebook draws; of larger ones it says what they are.
+/// A notebook draws graphs of at most this many labels, and summarises larger ones.
 const DRAWN: usize = 150;
 
 /// Labels and the relations between them, checked and immutable.
@@ -69,9 +69,9 @@ impl Graph {
 
 #[pymethods]
 impl Graph {
-    /// Reads a file of any form that phex knows: TOML, JSON, CSV, HXG, outlines, OBO, Turtle and others.
+    /// Reads a file of any supported format: TOML, JSON, CSV, HXG, outlines, OBO, Turtle and others.
     ///
-    /// Raises `FileError` when it cannot be read, `GraphError` when it is no graph.
+    /// Raises `FileError` if it cannot be read, and `GraphError` if it is not a valid graph.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, synsets=None, labels=None, rows=None, columns=None,
                         scale=None, one_of_classes=false))]
@@ -92,14 +92,14 @@ impl Graph {
         Ok(Graph::new(py.detach(|| build(&builder))?))
     }
 
-    /// Reads text of a named form.
+    /// Reads text in a named format.
     #[staticmethod]
     #[pyo3(signature = (text, format, *, name="<text>"))]
     fn parse(text: Text, format: &str, name: &str) -> Result<Graph, Failure> {
         Ok(Graph::new(build(&parse(text.bytes(), format, name)?)?))
     }
 
-    /// Reads what `to_json` wrote.
+    /// Reads the output of `to_json`.
     #[staticmethod]
     fn from_json(text: &str) -> Result<Graph, Failure> {
         Ok(Graph::new(build(&parse(text.as_bytes(), "json", "<json>")?)?))
@@ -110,7 +110,7 @@ impl Graph {
         self.to_string("json")
     }
 
-    /// The graph in a form that can be written: `toml`, `json`, `csv`, `outline`, `dot`, `svg` and others.
+    /// The graph as text in a format: `toml`, `json`, `csv`, `outline`, `dot`, `svg` and others.
     fn to_string(&self, format: &str) -> Result<String, Failure> {
         if format == "svg" {
             return Ok(graph_picture(&self.0, None));
@@ -118,7 +118,7 @@ impl Graph {
         Ok(phex_io::graph_to_string(&self.0, self::format(format)?)?)
     }
 
-    /// Writes a file, in the form that its name shows or that is asked for.
+    /// Writes a file, in the given format or the one that its name shows.
     #[pyo3(signature = (path, *, format=None))]
     fn save(&self, path: PathBuf, format: Option<&str>) -> Result<(), Failure> {
         if wants_picture(format, &path) {
@@ -134,7 +134,7 @@ impl Graph {
         self.0.labels().iter().map(|label| label.name.clone()).collect()
     }
 
-    /// The readable form of each label, where there is one.
+    /// The readable title of each label, or `None`.
     #[getter]
     fn titles(&self) -> Vec<Option<String>> {
         self.0.labels().iter().map(|label| label.title.clone()).collect()
@@ -156,7 +156,7 @@ impl Graph {
             .collect()
     }
 
-    /// The labels of each group of which exactly one is on.
+    /// The labels of each one-of group, of which exactly one is on.
     #[getter]
     fn one_of<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
         let groups = PyDict::new(py);
@@ -166,7 +166,7 @@ impl Graph {
         Ok(groups)
     }
 
-    /// The exclusion rule and its strength, where one is declared.
+    /// The exclusion rule and its strength, or `None`.
     #[getter]
     fn rule(&self) -> Option<(&'static str, Strength)> {
         self.0.rule().map(|rule| (rule.rule.name(), Strength(rule.strength)))
@@ -204,17 +204,22 @@ impl Graph {
         Ok(self.id(label)?.index())
     }
 
-    /// The labels right above one.
+    /// The direct parents of a label.
     fn parents(&self, label: &str) -> Result<Vec<String>, Failure> {
         Ok(self.names(self.0.topology().parents(self.id(label)?)))
     }
 
-    /// The labels right below one.
+    /// The labels above a label, nearest first.
+    fn ancestors(&self, label: &str) -> Result<Vec<String>, Failure> {
+        Ok(self.names(&self.0.topology().ancestors(self.id(label)?)))
+    }
+
+    /// The direct children of a label.
     fn children(&self, label: &str) -> Result<Vec<String>, Failure> {
         Ok(self.names(self.0.topology().children(self.id(label)?)))
     }
 
-    /// What can be said of the graph: labels that can never be on, and warnings.
+    /// Findings: labels that can never be on, and warnings.
     fn check(&self, py: Python<'_>) -> Report {
         Report::new(py.detach(|| self.0.check()))
     }
@@ -234,15 +239,15 @@ impl Graph {
         Ok(py.detach(|| self.0.is_equivalent(&other.0))?)
     }
 
-    /// How many label sets break no hard relation.
+    /// The number of legal label sets: those that break no hard relation.
     fn count_states<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
         let count = py.detach(|| Logic::hard(&self.0).count_states())?;
-        // By its digits: it may have thousands of them.
+        // Passed as digits, because there may be thousands of them.
         let int = py.get_type::<pyo3::types::PyInt>();
         Ok(int.call1((count.to_str_radix(16), 16))?)
     }
 
-    /// The label sets that break no hard relation, at most `limit` of them: sets × labels.
+    /// The legal label sets, at most `limit` of them: sets × labels.
     #[pyo3(signature = (limit=1000))]
     fn states<'py>(&self, py: Python<'py>, limit: usize) -> Result<Bound<'py, PyAny>, Failure> {
         let logic = Logic::hard(&self.0);
@@ -274,7 +279,7 @@ impl Graph {
 
     /// The model that this graph defines, compiled for inference: a `phex.Model`.
     ///
-    /// `method="auto"` takes the cheapest exact engine within the budget, else the best approximate one.
+    /// `method="auto"` uses an exact engine if one fits the budget, and otherwise an approximate one.
     /// The options are those of `phex.Model`.
     #[pyo3(signature = (method="auto", **options))]
     fn compile<'py>(
@@ -339,7 +344,7 @@ impl Graph {
         format!("<Graph: {}>", self.summary())
     }
 
-    /// A picture for notebooks; of large graphs a line.
+    /// A picture for notebooks, or one line for a large graph.
     fn _repr_html_(&self) -> String {
         let summary = self.summary();
         let summary = escape_markup(&summary);

@@ -31,7 +31,7 @@ const SIGNALS: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Head(TrainedModel);
 
-/// Calls Python back after each epoch; a callback that returns something true stops the run.
+/// Calls Python after each epoch. If the callback returns a true value, the run stops.
 struct PythonObserver {
     callback: Option<Py<PyAny>>,
     checked: Instant,
@@ -61,9 +61,7 @@ impl Observer for PythonObserver {
 
 fn features(value: &Bound<'_, PyAny>, columns: Option<usize>) -> Result<Features, Failure> {
     let array = value.cast::<PyArray2<f32>>().map_err(|_| {
-        Failure::input(
-            "features have to be an array of two dimensions (rows × features) of float32",
-        )
+        Failure::input("features must be an array of two dimensions (rows × features) of float32")
     })?;
     let found = array.shape()[1];
     if let Some(expected) = columns.filter(|&expected| expected != found) {
@@ -79,12 +77,12 @@ fn features(value: &Bound<'_, PyAny>, columns: Option<usize>) -> Result<Features
     })
 }
 
-/// Names for features that have none.
+/// Default names of features.
 fn numbered(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("f{at}")).collect()
 }
 
-/// The columns of so many features, with these names or numbers.
+/// The columns of this many features, with the given names or default ones.
 fn schema(names: Option<Vec<String>>, features: usize) -> Result<FeatureSchema, Failure> {
     let names = names.unwrap_or_else(|| numbered(features));
     if names.len() != features {
@@ -116,9 +114,9 @@ fn json(error: &serde_json::Error) -> Failure {
 impl Head {
     /// Trains on features (float32) and evidence of labels (int8), by the choices of a user in JSON.
     ///
-    /// `on_epoch` is called with the record of each epoch in JSON; if it returns something true, the run
-    /// stops. `run_folder` keeps checkpoints, so that the same call resumes an interrupted run, and in
-    /// the end the model; `names` are the columns of its features, `f0`, `f1` and so on unless given.
+    /// `on_epoch` is called with the record of each epoch in JSON. If it returns a true value, the run
+    /// stops. `run_folder` keeps checkpoints, so that the same call resumes an interrupted run, and
+    /// finally the model. `names` are the columns of its features (default: `f0`, `f1` and so on).
     #[staticmethod]
     #[pyo3(signature = (graph, features, evidence, choices, weights=None, on_epoch=None, run_folder=None, names=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -177,7 +175,7 @@ impl Head {
 
     /// Writes a bundle: a folder that `phex predict` reads.
     ///
-    /// `names` are the columns of its features in a table; `f0`, `f1` and so on unless given.
+    /// `names` are the columns of its features in a table (default: `f0`, `f1` and so on).
     #[pyo3(signature = (path, names=None))]
     fn save(
         &self,
@@ -195,13 +193,13 @@ impl Head {
         Ok(py.detach(|| phex_io::write_bundle(&path, &bundle))?)
     }
 
-    /// The relations, with the strengths of the last stage or those learned.
+    /// The relations, with the strengths of the last stage or the learned ones.
     #[getter]
     fn graph(&self) -> Graph {
         Graph::new(self.0.graph.clone())
     }
 
-    /// The settings that it was trained with, in JSON.
+    /// The settings of its training, in JSON.
     #[getter]
     fn config(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.0.config).map_err(|error| json(&error))
@@ -213,7 +211,7 @@ impl Head {
         serde_json::to_string(&self.0.history).map_err(|error| json(&error))
     }
 
-    /// The names of its features, if known.
+    /// The names of its features, or `None`.
     #[getter]
     fn names(&self) -> Option<Vec<String>> {
         self.0.schema.as_ref().map(FeatureSchema::names)
@@ -236,7 +234,7 @@ impl Head {
         matrix(py, values, features.rows, self.0.graph.len())
     }
 
-    /// The probability of each label, by the engine of training: rows × labels.
+    /// The probability of each label, computed by the engine of training: rows × labels.
     fn probabilities<'py>(
         &self,
         py: Python<'py>,

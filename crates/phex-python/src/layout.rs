@@ -1,4 +1,4 @@
-//! The layout of pictures of graphs, for figures that Python draws.
+//! The layout of pictures of graphs, for figures drawn by Python.
 
 use phex::graph::LabelId;
 use phex_report::{ExclusionMark, GraphLayout, MarkForm};

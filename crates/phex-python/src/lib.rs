@@ -7,6 +7,7 @@
 mod arrays;
 mod builder;
 mod cuda;
+mod decide;
 mod engine;
 mod errors;
 mod graph;
@@ -30,6 +31,7 @@ mod _core {
         arrays::read_evidence,
         builder::GraphBuilder,
         cuda::CudaEngine,
+        decide::decide,
         engine::Engine,
         errors::contradiction,
         graph::Graph,

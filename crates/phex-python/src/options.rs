@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::errors::Failure;
 
-/// Reads keyword arguments; those that are `None` keep their defaults.
+/// Reads keyword arguments; an option that is `None` keeps its default.
 pub(crate) fn read(arguments: Option<&Bound<'_, PyDict>>) -> Result<Options, Failure> {
     let mut options = Options::default();
     let Some(arguments) = arguments else { return Ok(options) };
@@ -19,7 +19,7 @@ pub(crate) fn read(arguments: Option<&Bound<'_, PyDict>>) -> Result<Options, Fai
         if !value.is_none() {
             let name = name.extract::<String>()?;
             set(&mut options, &name, &value).map_err(|failure| match failure {
-                // Too large, negative, or of another type.
+                // The number is too large, negative, or of another type.
                 Failure::Python(error) => {
                     Failure::Input(format!("{name} cannot be {value}: {error}"))
                 }
@@ -79,7 +79,7 @@ fn word(value: &Bound<'_, PyAny>) -> Result<String, Failure> {
     Ok(value.extract::<String>()?.replace('_', "-"))
 }
 
-/// A word of those that a type is written as.
+/// Reads a value of a type by its name.
 pub(crate) fn named<T: serde::de::DeserializeOwned>(name: &str, word: &str) -> Result<T, Failure> {
     serde_json::from_value(Value::String(word.replace('_', "-")))
         .map_err(|error| Failure::Input(format!("{name}: {error}")))

@@ -1,4 +1,4 @@
-//! What engines answer, as objects with arrays.
+//! The answers of engines, as objects with arrays.
 
 use phex::infer::{self, RowStatus, Trust};
 use phex::learn;
@@ -15,15 +15,15 @@ pub(crate) struct Plan {
     method: &'static str,
     /// Whether its answers are exact.
     exact: bool,
-    /// Whether its answers are approximate, each row with a diagnosis.
+    /// Whether its answers are approximate, with a diagnosis for each row.
     approximate: bool,
     /// Why this engine.
     why: String,
-    /// Predicted elementary operations a row.
+    /// Predicted elementary operations per row.
     operations: f64,
     /// Predicted bytes of tables and scratch memory.
     bytes: u64,
-    /// Engines that do not take the model, and why.
+    /// Engines that cannot handle the model, and why.
     refused: Vec<(String, String)>,
 }
 
@@ -51,7 +51,7 @@ impl Plan {
             _ => "certified",
         };
         format!(
-            "<Plan: {} ({trust}), {:.1e} operations a row: {}>",
+            "<Plan: {} ({trust}), {:.1e} operations per row: {}>",
             self.method, self.operations, self.why
         )
     }
@@ -65,21 +65,21 @@ pub(crate) struct Posterior {
     marginals: Py<PyAny>,
     /// The log-partition of each row; with evidence, over the states that agree with it.
     log_partition: Py<PyAny>,
-    /// The expected violations of each relation: rows × terms, when asked for.
+    /// The expected violations of each relation: rows × terms, if requested.
     expectations: Option<Py<PyAny>>,
-    /// The entropy of each row in nats, when asked for.
+    /// The entropy of each row in nats, if requested.
     entropy: Option<Py<PyAny>>,
-    /// The standard error of each marginal, when asked for and sampled.
+    /// The standard error of each marginal, if requested and sampled.
     standard_errors: Option<Py<PyAny>>,
-    /// What became of each row: `answered`, `bad-score` or `impossible`.
+    /// The status of each row: `answered`, `bad-score` or `impossible`.
     status: Vec<&'static str>,
     /// A bound on the error of each row's marginals: 0 is exact, NaN is unknown.
     error: Py<PyAny>,
-    /// Whether each row converged; exact rows did.
+    /// Whether each row converged; true for exact rows.
     converged: Py<PyAny>,
-    /// Below and above log Z of each row, when asked for: rows × 2.
+    /// Lower and upper bounds on log Z of each row, if requested: rows × 2.
     bounds: Option<Py<PyAny>>,
-    /// Why a row should not be trusted, where something says so.
+    /// Why a row should not be trusted; `None` if there is no reason for doubt.
     doubt: Vec<Option<&'static str>>,
 }
 
@@ -160,16 +160,15 @@ impl Posterior {
 #[pyclass(frozen, module = "phex", get_all)]
 #[derive(Debug)]
 pub(crate) struct Gradients {
-    /// The loss of each row, before weights; infinite where hard relations forbid what is known.
+    /// The loss of each row, before weights; infinite if hard relations forbid the evidence.
     losses: Py<PyAny>,
     /// The derivative of the weighted sum of losses by each logit: rows × labels.
     logits: Py<PyAny>,
-    /// Its derivative by the cost of each term of the model, when asked for.
+    /// Its derivative by the cost of each term of the model, if requested.
     costs: Option<Py<PyAny>>,
-    /// The probability of each label before its labels are seen: rows × labels. Zeros in rows of which
-    /// nothing is known.
+    /// The probability of each label without the evidence: rows × labels. Zeros in rows without evidence.
     marginals: Py<PyAny>,
-    /// What became of each row: `answered`, `bad-score` or `impossible`.
+    /// The status of each row: `answered`, `bad-score` or `impossible`.
     status: Vec<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! What a check of a graph found, as objects.
+//! The findings of a check, as objects.
 
 use std::sync::Arc;
 
@@ -8,31 +8,31 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 
-/// Rows of findings that a notebook shows.
+/// How many findings a notebook shows.
 const SHOWN: usize = 50;
 
-/// Everything that a check found.
+/// The findings of a check.
 #[pyclass(frozen, module = "phex")]
 #[derive(Debug, Clone)]
 pub(crate) struct Report(Arc<graph::Report>);
 
-/// Something that is wrong with a graph, or worth a look.
+/// A mistake in a graph, or a warning.
 #[pyclass(frozen, module = "phex", get_all)]
 #[derive(Debug, Clone)]
 pub(crate) struct Finding {
-    /// What it is: `dead-label`, `hierarchy-cycle` and so on.
+    /// The kind: `dead-label`, `hierarchy-cycle` and so on.
     kind: String,
     /// `error` or `warning`.
     severity: &'static str,
-    /// The labels concerned, the first one foremost.
+    /// The labels concerned, the most important one first.
     labels: Vec<String>,
-    /// What is wrong and, where that is known, what to do.
+    /// What is wrong and, if known, what to do.
     message: String,
     /// The relations that prove it, in order.
     chain: Vec<Step>,
-    /// The file, where it is known.
+    /// The file, if known.
     file: Option<String>,
-    /// The line, counted from 1, where it is known.
+    /// The line, counted from 1, if known.
     line: Option<u32>,
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct Step {
     b: String,
     /// The relation in words.
     text: String,
-    /// The file, where it is known.
+    /// The file, if known.
     file: Option<String>,
-    /// The line, counted from 1, where it is known.
+    /// The line, counted from 1, if known.
     line: Option<u32>,
 }
 
@@ -58,11 +58,11 @@ pub(crate) struct Step {
 #[pyclass(frozen, module = "phex", get_all)]
 #[derive(Debug, Clone)]
 pub(crate) struct RootCause {
-    /// The relation to remove, on top of those of the causes before it.
+    /// The relation to remove, in addition to those of the causes before it.
     remove: Step,
     /// The labels that this removal revives.
     revives: Vec<String>,
-    /// How many labels this and the removals before it revive together.
+    /// How many labels this and the earlier removals revive together.
     revived: usize,
     /// How many labels are dead.
     dead: usize,
@@ -173,13 +173,13 @@ impl Report {
         self.0.warnings
     }
 
-    /// The findings: errors first, then by kind and place.
+    /// The findings, sorted by severity, kind and place.
     #[getter]
     fn findings(&self) -> Vec<Finding> {
         self.0.findings().iter().map(Finding::new).collect()
     }
 
-    /// Few relations, in order, whose removal revives most labels that can never be on.
+    /// A few relations whose removal, in this order, revives most labels that can never be on.
     #[getter]
     fn root_causes(&self) -> Vec<RootCause> {
         let cause = |cause: &graph::RootCause| RootCause {
@@ -191,7 +191,7 @@ impl Report {
         self.0.root_causes.iter().map(cause).collect()
     }
 
-    /// Whether nothing at all was found.
+    /// Whether there are no findings.
     #[getter]
     fn is_clean(&self) -> bool {
         self.0.is_clean()
@@ -249,7 +249,7 @@ impl Report {
 const LEFT: &str = "style=\"text-align:left;vertical-align:top\"";
 
 impl Finding {
-    /// A row of the table; the relations of a longer proof are folded away.
+    /// A row of the table; the relations of a longer proof are folded.
     fn html_row(&self, placed: bool) -> String {
         let colour = if self.severity == "error" { "#b3261e" } else { "#8a6d00" };
         let mut cells = vec![

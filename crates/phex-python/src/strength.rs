@@ -16,7 +16,7 @@ use crate::errors::Failure;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Strength(pub(crate) graph::Strength);
 
-/// A strength as Python gives it: an object, or a text such as `u=0.5`.
+/// A strength from Python: an object, or a text such as `u=0.5`.
 #[derive(FromPyObject)]
 pub(crate) enum StrengthLike {
     Strength(Strength),
@@ -62,7 +62,7 @@ impl Strength {
         checked(graph::Strength::Q(value))
     }
 
-    /// The paper's coefficient: a violation costs four times this.
+    /// The paper's coefficient u: a violation costs 4u.
     #[staticmethod]
     fn u(value: f64) -> Result<Strength, Failure> {
         checked(graph::Strength::U(value))
@@ -74,7 +74,7 @@ impl Strength {
         checked(graph::Strength::W(value))
     }
 
-    /// What a violation costs: 0 for no relation, infinite for a hard one.
+    /// The cost of a violation: 0 for no relation, infinite for a hard one.
     #[getter]
     fn cost(&self) -> f64 {
         self.0.cost()

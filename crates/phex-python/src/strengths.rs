@@ -9,15 +9,16 @@ use crate::errors::Failure;
 use crate::graph::Graph;
 use crate::options::named;
 
-/// The costs of a graph's soft relations as few parameters.
+/// The costs of a graph's soft relations, as a few parameters.
 ///
-/// `tie` says which relations share one: `scale` (all), `kind` (hierarchy and exclusion) or `relation`
-/// (none does). Parameters are factors on the given costs, or costs when nothing is tied.
+/// `tie` says which relations share a parameter: `scale` (all), `kind` (those of hierarchy, and those of
+/// exclusion) or `relation` (none). Parameters are factors on the given costs; with `relation` they are
+/// the costs themselves.
 #[pyclass(frozen, module = "phex")]
 #[derive(Debug, Clone)]
 pub(crate) struct Strengths(learn::Strengths);
 
-/// The numbers of a vector, one for each of something.
+/// The numbers of a vector of a given length.
 fn numbers(
     values: &PyReadonlyArray1<'_, f64>,
     expected: usize,
@@ -45,13 +46,13 @@ impl Strengths {
         self.0.names().to_vec()
     }
 
-    /// The parameters that the graph gives.
+    /// The parameters of the given graph.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         vector(py, self.0.values().to_vec()).into_any()
     }
 
-    /// The graph with these parameters; negative ones are 0.
+    /// The graph with these parameters; negative ones count as 0.
     fn graph(&self, values: PyReadonlyArray1<'_, f64>) -> Result<Graph, Failure> {
         let mut strengths = self.0.clone();
         let values = numbers(&values, self.0.values().len(), "the parameters")?;
@@ -63,7 +64,7 @@ impl Strengths {
         Ok(Graph::new(strengths.graph()?))
     }
 
-    /// From the gradient by the cost of each term to that by each parameter.
+    /// Turns the gradient by the cost of each term into the gradient by each parameter.
     fn gradient<'py>(
         &self,
         py: Python<'py>,

@@ -1,7 +1,7 @@
 //! The threads that engines run on.
 //!
-//! A pool of our own and not rayon's global one: its size can be changed, and a process that was forked
-//! (as data loaders do) gets a new pool, for threads do not survive a fork.
+//! This is a separate pool and not rayon's global one. Its size can be changed, and a forked process (as
+//! data loaders make) gets a new pool, because threads do not survive a fork.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,14 +26,14 @@ pub(crate) fn threads() -> usize {
     shared.count.unwrap_or_else(default_count)
 }
 
-/// Sets how many threads engines use; `None` is one for each core, or what `RAYON_NUM_THREADS` says.
+/// Sets how many threads engines use; `None` means one per core, or `RAYON_NUM_THREADS`.
 ///
 /// Answers do not depend on it.
 #[pyfunction]
 pub(crate) fn set_threads(count: Option<i64>) -> Result<(), Failure> {
     let count = match count {
         Some(count @ ..1) => {
-            let message = format!("{count} threads: give 1 or more, or None for one for each core");
+            let message = format!("{count} threads: give 1 or more, or None for one per core");
             return Err(Failure::Input(message));
         }
         Some(count) => usize::try_from(count).ok(),
@@ -60,7 +60,7 @@ fn pool() -> Result<Arc<ThreadPool>, Failure> {
     let count = shared.count.unwrap_or_else(default_count);
     let pool = ThreadPoolBuilder::new().num_threads(count).build();
     let pool = Arc::new(pool.map_err(|error| Failure::input(format!("no threads: {error}")))?);
-    // A pool from before a fork is left alone: joining threads that are not there would wait for ever.
+    // A pool from before a fork is leaked, because joining its missing threads would never end.
     let stale = shared.pool.replace((process, Arc::clone(&pool)));
     stale.into_iter().filter(|stale| stale.0 != process).for_each(std::mem::forget);
     Ok(pool)

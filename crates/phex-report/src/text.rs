@@ -78,7 +78,7 @@ pub(crate) fn count(value: u64) -> String {
     out
 }
 
-/// A text shortened to at most so many characters.
+/// A text shortened to at most this many characters.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

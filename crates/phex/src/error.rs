@@ -98,6 +98,12 @@ pub enum Error {
         /// The label.
         label: String,
     },
+    /// No legal label set agrees with the evidence of a row, so inference has no answer.
+    #[error("row {row}: no legal label set agrees with the evidence")]
+    Impossible {
+        /// The row, counted from 0.
+        row: usize,
+    },
     /// A computed strength is out of range.
     #[error("a relation cannot have this strength: {message}")]
     Strength {
@@ -159,7 +165,7 @@ pub enum Error {
         choices: String,
     },
     /// An option is out of range.
-    #[error("{option} is {value}, but has to be {range}")]
+    #[error("{option} is {value}, but must be {range}")]
     OutOfRange {
         /// The option.
         option: &'static str,

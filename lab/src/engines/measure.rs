@@ -13,7 +13,7 @@ use super::reference::{Distance, Reference, mean};
 use crate::harness::setups::{EngineSetup, paper_messages};
 use crate::harness::timing::{Repetitions, repeat};
 
-/// No further repetition starts after so many seconds.
+/// No further repetition starts after this many seconds.
 const PATIENCE: f64 = 2.0;
 
 /// Every engine for probabilities, or the requested ones; `lbp` in several setups.

@@ -73,7 +73,7 @@ pub(crate) struct Repetitions {
 }
 
 impl Repetitions {
-    /// At least five times and for so many seconds.
+    /// At least five times and for this many seconds.
     pub(crate) fn lasting(seconds: f64) -> Repetitions {
         Repetitions { least: 5, most: usize::MAX, seconds }
     }
@@ -119,7 +119,7 @@ pub(crate) fn repeat<A, E>(
     }
 }
 
-/// Runs work once to warm up, then at least five times and for so many seconds.
+/// Runs work once to warm up, then at least five times and for this many seconds.
 pub(crate) fn time<A, E>(
     seconds: f64,
     mut work: impl FnMut() -> Result<A, E>,

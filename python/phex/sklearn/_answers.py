@@ -1,7 +1,8 @@
-"""What the estimators have in common: from marginals to what scikit-learn asks for."""
+"""What the estimators share: from marginals to the answers that scikit-learn expects."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from phex._core import Graph
+from phex._core import Graph, decide
 from phex._types import Flags, Float64
 from phex.errors import InputError
-from phex.sklearn._hierarchy import Hierarchy
 from phex.sklearn._targets import Targets, read_targets
 
 __all__ = ["RelationAnswers", "candidates"]
@@ -34,13 +34,13 @@ def candidates(graph: Graph, classes: Any, given: NDArray[np.intp] | None) -> li
             return list(range(len(graph)))
         if classes not in graph.one_of:
             raise InputError(
-                f"classes is {classes!r}; it has to be 'leaves', 'all', the name of a one-of group or a "
+                f"classes is {classes!r}; it must be 'leaves', 'all', the name of a one-of group or a "
                 "list of labels"
             )
         return [place[label] for label in graph.one_of[classes]]
     unknown = [name for name in classes if name not in place]
     if unknown or not len(classes):
-        raise InputError(f"classes: `{unknown[0]}` is no label" if unknown else "classes are empty")
+        raise InputError(f"classes: `{unknown[0]}` is not a label" if unknown else "classes are empty")
     return [place[name] for name in classes]
 
 
@@ -71,9 +71,9 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_decision(self) -> None:
         if self.decide not in DECISIONS:
-            raise InputError(f"decide is {self.decide!r}; it has to be one of {', '.join(DECISIONS)}")
+            raise InputError(f"decide is {self.decide!r}; it must be one of {', '.join(DECISIONS)}")
         if not 0.0 <= self.threshold <= 1.0:
-            raise InputError(f"threshold is {self.threshold}, and has to lie between 0 and 1")
+            raise InputError(f"threshold is {self.threshold}, but must be between 0 and 1")
 
     def _set_labels(self, targets: Targets, chosen: list[int] | None = None) -> None:
         """Fixes labels and classes; those `chosen` are the classes where the parameter names none."""
@@ -85,7 +85,7 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return
         if self.decide in ("threshold", "consistent"):
             raise InputError(
-                f"decide is {self.decide!r}, which answers with sets of labels, and y has one label a "
+                f"decide is {self.decide!r}, which answers with sets of labels, but y has one label per "
                 "row; use 'best' or 'back-off', or give y as a table or as lists"
             )
         if self.classes is not None or chosen is None:
@@ -99,8 +99,8 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Float64:
         """The probability of each of `classes_`: rows × classes.
 
-        Each is the probability that its label is on. They sum to one in a row where the relations say
-        that exactly one of the classes is on: without relations, or with a one-of group of the classes.
+        Each is the probability that its label is on. They sum to one if the relations say that exactly
+        one of the classes is on: without relations, or with a one-of group of the classes.
         """
         marginals = self.predict_marginals(X)
         return marginals[:, self._columns]
@@ -113,32 +113,25 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             odds: Float64 = np.log(np.maximum(p, tiny)) - np.log(np.maximum(1.0 - p, tiny))
         return odds[:, 1] if not self.multilabel_ and p.shape[1] == 2 else odds
 
-    def _back_off(self, marginals: Float64) -> NDArray[np.intp]:
-        """Of the labels that reach the threshold the deepest, then most probable; -1 if none does."""
-        depths = np.where(marginals >= self.threshold, Hierarchy(self.graph_).depths(), -1)
-        deepest = depths.max(axis=1, keepdims=True)
-        chosen: NDArray[np.intp] = np.where(depths == deepest, marginals, -1.0).argmax(axis=1)
-        return np.where(deepest[:, 0] < 0, -1, chosen)
+    def _rule(self) -> str:
+        """The decision, as the core reads it."""
+        rule: dict[str, Any] = {"by": "threshold", "at": self.threshold}
+        if self.decide == "back-off":
+            rule = {"by": "back-off", "confidence": self.threshold}
+        elif self.decide == "best":
+            among = candidates(self.graph_, self.classes, None)
+            rule = {"by": "best", "among": {"labels": [self.graph_.labels[at] for at in among]}}
+        return json.dumps(rule)
 
     def _sets(self, X: Any) -> Flags:
         if self.decide == "consistent":
             return self._consistent(X)
-        marginals = self.predict_marginals(X)
-        if self.decide in ("auto", "threshold"):
-            return marginals >= self.threshold
-        if self.decide == "best":
-            among = np.array(candidates(self.graph_, self.classes, None), dtype=np.intp)
-            chosen = among[marginals[:, among].argmax(axis=1)]
-        else:
-            chosen = self._back_off(marginals)
-        on = Hierarchy(self.graph_).closure(np.maximum(chosen, 0))
-        on[chosen < 0] = False
-        return on
+        return decide(self.graph_, self.predict_marginals(X), self._rule())[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """A label a row; rows × labels (1 on, 0 off) where `y` had sets of labels.
+        """One label per row, or rows × labels (1 on, 0 off) if `y` had sets of labels.
 
-        `decide` says how: see the parameters of the class.
+        The parameter `decide` sets the rule.
         """
         check_is_fitted(self)
         if self.multilabel_:
@@ -146,16 +139,16 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         marginals = self.predict_marginals(X)
         best = self._columns[marginals[:, self._columns].argmax(axis=1)]
         if self.decide == "back-off":
-            chosen = self._back_off(marginals)
+            chosen = decide(self.graph_, marginals, self._rule())[1]
             best = np.where(chosen < 0, best, chosen)
         return np.asarray(self.labels_[best])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """How many rows are answered rightly.
+        """The fraction of rows that are predicted correctly.
 
-        With a label a row, a prediction is right when it is the label given or lies below it: `dog` is
-        right where `pet` is all that is known. With sets, when it agrees with all that is known of the
-        row. Where everything is known to the last, this is the accuracy of scikit-learn.
+        With one label per row, a prediction is correct if it is the given label or lies below it: `dog`
+        is correct for a row labelled `pet`. With sets, a prediction is correct if it agrees with every
+        known label of the row. If all labels are known, this is the accuracy of scikit-learn.
         """
         predicted = self.predict(X)
         if self.multilabel_:
@@ -165,10 +158,11 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             truth = column_or_1d(y)
             right = predicted == truth
             place = {value: at for at, value in enumerate(self.labels_.tolist())}
-            hierarchy = Hierarchy(self.graph_)
+            labels = self.graph_.labels
             for row in np.flatnonzero(~right):
                 at = place.get(truth[row])
-                right[row] = at is not None and at in hierarchy.above(place[predicted[row]])
+                above = self.graph_.ancestors(labels[place[predicted[row]]])
+                right[row] = at is not None and labels[at] in above
         return float(
             np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight))
         )

@@ -1,4 +1,4 @@
-"""Classifiers as folders: the model of the command line, and what scikit-learn needs beside it."""
+"""Classifiers as folders: the bundle of the command line, with further data for scikit-learn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _parameters(classifier: RelationClassifier) -> dict[str, Any]:
     if isinstance(found["strength"], Strength):
         found["strength"] = str(found["strength"])
     if isinstance(found["class_weight"], dict):
-        # Keys of JSON are texts, and labels need not be.
+        # Keys of JSON are texts, but labels may be anything.
         found["class_weight"] = {"pairs": [[label, w] for label, w in found["class_weight"].items()]}
     return found
 
@@ -44,7 +44,7 @@ def _plain(value: Any) -> Any:
 
 
 def feature_names(classifier: RelationClassifier) -> list[str] | None:
-    """The names of the features, where `X` had them."""
+    """The names of the features, if `X` had them."""
     names = getattr(classifier, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
@@ -64,19 +64,19 @@ def _text(classifier: RelationClassifier) -> str:
 
 def write(classifier: RelationClassifier, folder: str | PathLike[str]) -> None:
     """Writes a fitted classifier."""
-    # Before anything is written, because parameters may be anything.
+    # Done before anything is written, because a parameter may not be valid JSON.
     text = _text(classifier)
     classifier.head_.save(folder, feature_names(classifier))
     (Path(folder) / FILE).write_text(text, encoding="utf-8")
 
 
 def write_estimator(classifier: RelationClassifier, folder: str | PathLike[str]) -> None:
-    """Writes what scikit-learn needs beside a model that is in the folder already."""
+    """Writes the data for scikit-learn to a folder that already has the model."""
     (Path(folder) / FILE).write_text(_text(classifier), encoding="utf-8")
 
 
 def read(classifier: RelationClassifier, folder: str | PathLike[str]) -> None:
-    """Makes a new classifier the one of a folder."""
+    """Loads a folder into a new classifier."""
     path = Path(folder)
     head = Head.load(path)
     labels = head.graph.labels

@@ -1,4 +1,4 @@
-"""Temperature and biases of scores, and strengths of relations, by the likelihood of what is known."""
+"""Temperature and biases of scores, and strengths of relations, that make known labels most likely."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-from phex._core import Engine, Graph, Strengths
+from phex._core import Engine, Graph, Strengths, contradiction
 from phex._types import Float64, Known
 from phex.errors import InputError
 
@@ -19,38 +19,29 @@ LARGEST_BIAS = 30.0
 
 
 class Calibration(NamedTuple):
-    """What was found: logits are scores by the temperature, and the bias of their label."""
+    """The result: logits are scores divided by the temperature, plus the bias of their label."""
 
     graph: Graph
     temperature: float
     bias: Float64
     loss: float
-    """The mean loss of the rows by it."""
+    """The mean loss of the rows."""
 
 
 class Search(NamedTuple):
-    """What calibrates, and what is searched for."""
+    """The rows that calibrate, and the parameters to search for."""
 
     scores: Float64
     known: Known
     weights: Float64
     loss: str
     temperature: float | None
-    """None: searched for."""
+    """`None` if it is searched for."""
     biased: bool
 
 
-def _check(losses: Float64) -> None:
-    bad = np.flatnonzero(~np.isfinite(losses))
-    if len(bad):
-        raise InputError(
-            f"row {bad[0]}: no label set that the hard relations allow agrees with y; correct the row, "
-            "make relations soft, or use loss='marginal'"
-        )
-
-
 class _Objective:
-    """The mean loss of the rows, by what is searched for: log-temperature, biases, factors on costs."""
+    """The mean loss of the rows as a function of log-temperature, biases and factors on costs."""
 
     def __init__(self, search: Search, graph: Graph, tuned: bool) -> None:
         self.search, self.graph = search, graph
@@ -80,13 +71,14 @@ class _Objective:
             loss=search.loss,
             costs=self.strengths is not None,
         )
-        _check(found.losses)
+        for row in np.flatnonzero(~np.isfinite(found.losses))[:1].tolist():
+            raise InputError(contradiction(row, graph.labels, search.known[row].tolist()))
         total = float(search.weights @ found.losses)
         slopes: list[float] = []
         if search.temperature is None:
             slopes.append(-float((found.logits * search.scores).sum()) / temperature)
         if search.biased:
-            # A bias that no row speaks of stays at 0, and few rows move it little.
+            # Without rows a bias stays at 0, and few rows move it little.
             total += 0.5 * float(bias @ bias)
             slopes += (found.logits.sum(axis=0) + bias).tolist()
         if self.strengths is not None:
@@ -96,7 +88,7 @@ class _Objective:
         return total / rows, np.array(slopes) / rows
 
     def solve(self) -> Calibration:
-        """The most likely of all."""
+        """The most likely point."""
         point, loss = self.start, 0.0
         if len(point):
             best = minimize(self, point, jac=True, method="L-BFGS-B", bounds=self.bounds)

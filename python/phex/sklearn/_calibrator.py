@@ -21,7 +21,6 @@ from phex.model import Model
 from phex.sklearn._answers import RelationAnswers, candidates
 from phex.sklearn._calibration import Search, calibrate
 from phex.sklearn._classifier import read_weights
-from phex.sklearn._hierarchy import Hierarchy
 from phex.sklearn._scores import answers_with_sets, read_logits
 from phex.sklearn._targets import Targets, read_relations, read_targets
 
@@ -34,9 +33,8 @@ def _with_one_of(graph: Graph, classes: list[int]) -> Graph:
     It cannot where a class lies above another, or is in a group already.
     """
     grouped = {label for members in graph.one_of.values() for label in members}
-    hierarchy, chosen = Hierarchy(graph), set(classes)
-    nested = any(at != label and at in chosen for label in classes for at in hierarchy.above(label))
     names = [graph.labels[at] for at in classes]
+    nested = any(not set(names).isdisjoint(graph.ancestors(name)) for name in names)
     if nested or grouped.intersection(names):
         return graph
     written = json.loads(graph.to_json())
@@ -46,62 +44,62 @@ def _with_one_of(graph: Graph, classes: list[int]) -> Graph:
 
 
 class RelationCalibrator(RelationAnswers):
-    """Makes what a classifier says consistent with relations, and calibrates it.
+    """Makes the answers of a classifier consistent with relations, and calibrates them.
 
     The scores of the classifier, divided by a temperature, become logits of the labels of the graph, and
-    exact inference turns them into a probability for every label. The temperature, biases of labels, and
-    the strengths of soft relations if asked for, are those that make what is known of calibration rows
-    most likely.
+    exact inference turns them into a probability for every label. The temperature, the biases of labels
+    and, if requested, the strengths of soft relations are those that make the known labels of
+    calibration rows most likely.
 
-    An estimator that is trained already is given as `FrozenEstimator(estimator)`; all rows of `fit` then
-    calibrate, and `y` may know less than the estimator tells apart (see `RelationClassifier` for what it
-    may be). Any other is cloned and trained: the scores that calibrate are those of rows that were left
-    out (`cv`), and the estimator that answers is trained on all rows. It is trained on the rows whose
-    label is a class, or on a table without unknown entries; the other rows only calibrate.
+    Pass a trained estimator as `FrozenEstimator(estimator)`. All rows of `fit` then calibrate it, and
+    `y` may be coarser than the classes of the estimator (`RelationClassifier` describes its forms). Any
+    other estimator is cloned and trained. The scores for calibration are then those of rows that were
+    held out (`cv`), and the final estimator is trained on all rows whose label is a class, or on a table
+    without unknown entries. The other rows are used for calibration only.
 
     How scores become logits:
 
-    - One label a row: the logarithm of `predict_proba`, or else `decision_function`. A class counts as
-      the label of that name. The classifier says that exactly one of its classes is on; `one_of` adds
-      this to the graph. Where a class settles all other labels (in a tree whose siblings exclude each
-      other, say), the probabilities of the classifier come back unchanged at temperature 1, and those of
-      inner labels are sums of them.
-    - Sets of labels: the log-odds of `predict_proba` (lists of arrays, as trees return them, too), or
+    - One label per row: the logarithm of `predict_proba`, or else `decision_function`. A class is
+      matched to the label of the same name. The classifier implies that exactly one of its classes is
+      on; `one_of` adds this to the graph. If a class determines all other labels, as in a tree whose
+      siblings exclude each other, then at temperature 1 the probabilities of the classifier do not
+      change, and those of inner labels are sums of them.
+    - Sets of labels: the log-odds of `predict_proba` (also as lists of arrays, as trees return them), or
       else `decision_function`. Outputs are the labels of the graph in order, or `labels`.
-    - Labels of which the classifier says nothing have the score 0: even odds before relations speak.
+    - A label without an output has the score 0: even odds, before the relations apply.
 
     Args:
         estimator: A classifier with `predict_proba` or `decision_function`.
-        relations: A `phex.Graph`, or the path of one. None: that exactly one class is on, or for sets
-            nothing; what is left is temperature scaling.
-        labels: The names of the estimator's outputs, where it answers with sets of other labels than
-            those of the graph, or in another order.
-        temperature: What scores are divided by; `fit` searches for it.
-        bias: Whether each label has a bias that is searched for, held to 0 by a normal prior of
-            deviation 1. Scores of sets say the same thing several times (a husky is a dog is a pet), and
-            relations add them up; biases take back what is said too often. `auto`: for sets, if the
-            temperature is searched for.
-        strength: The strength of all relations: `hard`, `u=0.5` and so on; a list, of which the most
-            likely is taken; `tune`, a factor on the costs of soft hierarchy and one on those of soft
-            exclusion, by gradient. None: as in the graph.
-        one_of: Whether exactly one class of an estimator that answers with one label is on. It is not
-            said where a class lies above another, or is in a one-of group of the graph.
-        floor: The least probability that is taken from `predict_proba`, and the least distance from 1.
-        loss: `joint` or `marginal`: which likelihood of the labels that are known.
-        cv: How many parts, or a splitter of scikit-learn, for an estimator that is not frozen.
-        unlisted: As of `RelationClassifier`.
-        classes: As of `RelationClassifier`; None: the classes of the estimator.
-        decide: As of `RelationClassifier`.
-        threshold: As of `RelationClassifier`.
+        relations: A `phex.Graph`, or the path of a graph file. With None, the only relation is that
+            exactly one class is on (none for sets); this is temperature scaling.
+        labels: The names of the estimator's outputs, if it answers with sets of other labels than those
+            of the graph, or in another order.
+        temperature: The divisor of scores; `fit` searches for it.
+        bias: Whether to search for a bias of each label, with a normal prior of deviation 1 around 0.
+            Outputs for sets are redundant (a husky is a dog is a pet), and relations add them up; biases
+            correct this. `auto`: for sets, if the temperature is searched for.
+        strength: The strength of all relations: `hard`, `u=0.5` and so on; a list, from which the most
+            likely one is chosen; `tune` finds one factor on the costs of soft hierarchy and one on those
+            of soft exclusion by gradient. None: as in the graph.
+        one_of: Whether exactly one class is on, for an estimator that answers with one label. It has no
+            effect if a class lies above another, or is in a one-of group of the graph.
+        floor: The smallest probability that is accepted from `predict_proba`, and the smallest distance
+            from 1.
+        loss: `joint` or `marginal`: the likelihood of the known labels.
+        cv: The number of folds, or a splitter of scikit-learn, for an estimator that is not frozen.
+        unlisted: As in `RelationClassifier`.
+        classes: As in `RelationClassifier`; None: the classes of the estimator.
+        decide: As in `RelationClassifier`.
+        threshold: As in `RelationClassifier`.
 
     Attributes:
-        estimator_: The classifier that answers.
-        temperature_: What its scores are divided by.
-        bias_: What is then added for each label.
-        graph_: The relations, with strengths that were found.
-        model_: The same, compiled.
-        calibration_loss_: The mean loss of the rows that calibrated, and what the prior of biases adds;
-            of the training rows where there was nothing to search for.
+        estimator_: The fitted classifier.
+        temperature_: The divisor of its scores.
+        bias_: The term that is then added for each label.
+        graph_: The relations, with the strengths that were found.
+        model_: The compiled relations.
+        calibration_loss_: The mean loss of the calibration rows, with the prior of biases; of the
+            training rows if there was nothing to search for.
         classes_: The labels of the columns of `predict_proba`.
         labels_: All labels, in the order of the graph; the columns of `predict_marginals`.
         multilabel_: Whether `y` had sets of labels.
@@ -167,7 +165,7 @@ class RelationCalibrator(RelationAnswers):
 
         Args:
             X: What the estimator takes.
-            y: What is known of the labels of each row.
+            y: The known labels of each row.
             sample_weight: How much each row counts, in calibration, and in training if the estimator
                 takes it.
 
@@ -176,7 +174,7 @@ class RelationCalibrator(RelationAnswers):
         """
         self._check_decision()
         if not 0.0 < self.floor < 0.5:
-            raise InputError(f"floor is {self.floor}, and has to lie between 0 and 0.5")
+            raise InputError(f"floor is {self.floor}, but must be between 0 and 0.5")
         temperature = self._temperature()
         X, y = indexable(X, y)
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -215,10 +213,10 @@ class RelationCalibrator(RelationAnswers):
     def _temperature(self) -> float | None:
         if isinstance(self.temperature, str):
             if self.temperature != "fit":
-                raise InputError(f"temperature is {self.temperature!r}; it has to be 'fit' or a number")
+                raise InputError(f"temperature is {self.temperature!r}; it must be 'fit' or a number")
             return None
         if not (self.temperature > 0 and np.isfinite(self.temperature)):
-            raise InputError(f"temperature is {self.temperature}, and has to be above 0")
+            raise InputError(f"temperature is {self.temperature}, but must be above 0")
         return float(self.temperature)
 
     def _is_biased(self) -> bool:
@@ -235,14 +233,14 @@ class RelationCalibrator(RelationAnswers):
             place = {label: at for at, label in enumerate(graph.labels)}
             unknown = [name for name in names if name not in place]
             if unknown:
-                raise InputError(f"labels: `{unknown[0]}` is no label of the graph")
+                raise InputError(f"labels: `{unknown[0]}` is not a label of the graph")
             self._outputs = [place[name] for name in names]
             return
         values = np.asarray(classes).tolist()
         unknown = [value for value in values if value not in self._column_of]
         if unknown:
             raise InputError(
-                f"the estimator has the class {unknown[0]!r}, which is no label of the graph"
+                f"the estimator has the class {unknown[0]!r}, which is not a label of the graph"
             )
         self._outputs = [self._column_of[value] for value in values]
         names = [graph.labels[at] for at in self._outputs]

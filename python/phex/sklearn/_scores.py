@@ -1,4 +1,4 @@
-"""From what a classifier answers to logits of the labels of a graph."""
+"""Turns the answers of a classifier into logits of the labels of a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Scores", "answers_with_sets", "read_logits"]
 
 
 def answers_with_sets(estimator: Any, X: Any) -> bool:
-    """Whether a fitted classifier answers with a set of labels a row, not with one label."""
+    """Whether a fitted classifier answers with a set of labels per row, not with one label."""
     return np.asarray(estimator.predict(X)).ndim == 2
 
 
@@ -25,24 +25,24 @@ def _log_odds(p: NDArray[Any], floor: float) -> Float64:
 
 
 def _on(p: NDArray[Any], classes: Any) -> NDArray[Any]:
-    """The probability of 1 of one output among several, of which not every value need have been seen."""
+    """The probability of 1 of one output among several; training may have seen only one value of it."""
     at = np.flatnonzero(np.asarray(classes) == 1)
     return p[:, at[0]] if len(at) else np.zeros(len(p), dtype=p.dtype)
 
 
 class Scores:
-    """What a classifier says: logits, and of which labels."""
+    """The logits of a classifier, and their labels."""
 
     def __init__(self, logits: Float64, classes: NDArray[Any] | None, least: float) -> None:
         self.logits = logits
         self.classes = classes
-        """The class of each column; None where the columns are outputs of their own."""
+        """The class of each column; None if each column is a separate output."""
         self.least = least
-        """The score of a class of which the classifier has never heard."""
+        """The score of a class that the classifier does not know."""
 
 
 def _probabilities(estimator: Any, X: Any) -> Any | None:
-    """What `predict_proba` says; None where only `decision_function` answers."""
+    """The answer of `predict_proba`; None if there is only `decision_function`."""
     if not hasattr(estimator, "predict_proba"):
         return None
     try:

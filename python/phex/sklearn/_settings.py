@@ -42,7 +42,7 @@ def _class_weights(weight: Any, names: Mapping[Any, str]) -> Any:
     if weight == "balanced":
         return "balanced"
     if not isinstance(weight, Mapping):
-        raise InputError(f"class_weight is {weight!r}; it has to be None, 'balanced' or a dictionary")
+        raise InputError(f"class_weight is {weight!r}; it must be None, 'balanced' or a dictionary")
     unknown = [label for label in weight if label not in names]
     if unknown:
         raise InputError(f"class_weight: {unknown[0]!r} is not a class")

@@ -1,4 +1,4 @@
-"""From what `y` may be to what is known of each label."""
+"""Reads every form of `y` as evidence of each label."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from sklearn.utils.validation import column_or_1d
 from phex._core import Graph, GraphBuilder
 from phex._types import Known
 from phex.errors import InputError
-from phex.sklearn._hierarchy import Hierarchy
 from phex.tables import read_known
 
 __all__ = ["Targets", "label_matrix", "read_relations", "read_targets"]
 
 
 class Targets(NamedTuple):
-    """What is known of labels, and how it was said."""
+    """Evidence of labels, and the form of `y`."""
 
     graph: Graph
     known: Known
     """Rows × labels: 1 on, 0 off, -1 unknown."""
     values: NDArray[Any]
-    """What stands for each label of the graph in `y`: its name, or a number."""
+    """The value in `y` of each label of the graph: its name, or a number."""
     given: NDArray[np.intp] | None
-    """The label of each row where `y` has one a row; None where it has sets."""
+    """The label of each row if `y` has one per row; None if it has sets."""
 
 
 def read_relations(relations: Any) -> Graph | None:
@@ -50,7 +49,7 @@ def _is_sequence(entry: Any) -> bool:
 
 
 def _lists(y: Any) -> list[list[str]] | None:
-    """Rows of names, if `y` is such; rows of numbers are a table."""
+    """Rows of names, or None; rows of numbers are a table."""
     if hasattr(y, "columns") or not hasattr(y, "__len__") or getattr(y, "ndim", 1) != 1:
         return None
     rows = list(y)
@@ -66,7 +65,7 @@ def _lists(y: Any) -> list[list[str]] | None:
 
 
 def _table(y: Any) -> Any | None:
-    """The table, if `y` is one: a frame, or an array of two dimensions with columns to choose among."""
+    """The table, or None: a data frame, or a two-dimensional array with more than one column."""
     if hasattr(y, "toarray"):
         return np.asarray(y.toarray())
     if hasattr(y, "columns") and hasattr(y, "to_numpy"):
@@ -84,7 +83,7 @@ def _find(place: dict[str, int], name: str, row: int) -> int:
     if at is None:
         near = difflib.get_close_matches(name, place, n=1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f"row {row}: `{name}` is no label of the graph{hint}")
+        raise InputError(f"row {row}: `{name}` is not a label of the graph{hint}")
     return at
 
 
@@ -94,16 +93,20 @@ def _fill(graph: Graph, rows: Sequence[Iterable[int]], unlisted: str) -> Known:
         for row, labels in enumerate(rows):
             known[row, list(labels)] = 1
         return known
-    hierarchy = Hierarchy(graph)
+    place = _place(graph)
+    implied = {
+        label: [label, *(place[name] for name in graph.ancestors(graph.labels[label]))]
+        for label in set().union(*rows)
+    }
     known[:] = 0
     for row, labels in enumerate(rows):
         for label in labels:
-            known[row, hierarchy.above(label)] = 1
+            known[row, implied[label]] = 1
     return known
 
 
 def _names(values: Iterable[Any]) -> list[str]:
-    """Names for labels that may be anything: their texts, where these can be names."""
+    """Names for labels of any type: their texts, if these can be names."""
     names = [str(value) for value in values]
     if len(set(names)) == len(names) and all(name and name.isprintable() for name in names):
         return names
@@ -180,12 +183,12 @@ def _read_names(y: Any, graph: Graph | None, unlisted: str, classes: Any) -> Tar
 
 
 def read_targets(y: Any, graph: Graph | None, unlisted: str = "auto", classes: Any = None) -> Targets:
-    """What `y` says of the labels of a graph, or of those that it shows where there is none.
+    """The evidence in `y` of the labels of a graph; without one, of the labels that occur in `y`.
 
-    `classes` are those of an estimator that was trained elsewhere, and may have seen more than `y` has.
+    `classes` are those of an estimator that was trained elsewhere; there may be more than `y` has.
     """
     if unlisted not in ("auto", "unknown", "off"):
-        raise InputError(f"unlisted is {unlisted!r}; it has to be 'auto', 'unknown' or 'off'")
+        raise InputError(f"unlisted is {unlisted!r}; it must be 'auto', 'unknown' or 'off'")
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     lists = _lists(y)
@@ -198,7 +201,7 @@ def read_targets(y: Any, graph: Graph | None, unlisted: str = "auto", classes: A
 
 
 def label_matrix(y: Any, relations: Any, *, unlisted: str = "auto") -> Known:
-    """What `y` says of each label, as a matrix: 1 on, 0 off, -1 unknown.
+    """The evidence in `y`, as a matrix: 1 on, 0 off, -1 unknown.
 
     Cross-validation of scikit-learn takes such a matrix, but neither lists of names nor NaN.
 

@@ -30,7 +30,7 @@ _KEPT = 16
 
 
 class _Call(TypedDict):
-    """What every method of `CudaEngine` is given."""
+    """The arguments that every method of `CudaEngine` needs."""
 
     rows: int
     double: bool
@@ -63,7 +63,7 @@ def _rows(tensor: Tensor) -> Tensor:
 
 
 def _beside(tensor: Tensor, logits: Tensor, name: str) -> Tensor:
-    """The tensor, if it is on the device of the logits; on another its address means nothing."""
+    """The tensor, which must be on the device of the logits, because its address is passed on."""
     if tensor.device != logits.device:
         raise InputError(
             f"the {name} are on `{tensor.device}`, the logits on `{logits.device}`; move them there"

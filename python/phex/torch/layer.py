@@ -16,17 +16,18 @@ __all__ = ["RelationLayer"]
 
 
 class RelationLayer(RelationModule):
-    """From the logits of labels to their probabilities under the relations.
+    """Turns the logits of labels into their probabilities under the relations.
 
-    The gradient by the logits is the covariance of the labels times what comes back: two more passes, in
-    doubles. It needs an exact engine; `RelationLoss` trains through approximate ones too.
+    The gradient by the logits is the covariance of the labels times the incoming gradient, which takes
+    two more passes in float64. It needs an exact engine; `RelationLoss` also trains with approximate
+    ones.
 
     Args:
-        relations: The labels and their relations: a graph, a compiled model, or a `RelationLoss`, with
-            which it then shares engine and learned strengths.
+        relations: The labels and their relations: a graph, a compiled model, or a `RelationLoss`, whose
+            engine and learned strengths it then shares.
         method: `auto`, `exact`, or an engine by its name.
         learn: Which strengths are learned, as in `RelationLoss`.
-        **options: Of the engine, as in `phex.Model`.
+        **options: The options of `phex.Model` for the engine.
 
     >>> import phex, torch
     >>> from phex.torch import RelationLayer
@@ -56,11 +57,11 @@ class RelationLayer(RelationModule):
 
         Args:
             logits: (…, labels), in the order of the graph.
-            evidence: What is known of labels: 1 or True on, 0 or False off, -1 or NaN unknown. Of the
-                shape of the logits, or of one that is broadcast to it, such as one row for all.
+            evidence: Known labels: 1 or True is on, 0 or False is off, -1 or NaN is unknown. Has the
+                shape of the logits, or one that is broadcast to it, such as one row for all.
 
         Returns:
-            Probabilities in the shape of the logits: float64 of float64, else float32.
+            Probabilities in the shape of the logits: float64 for float64, else float32.
 
         Raises:
             InputError: A logit is NaN or infinite, or no legal label set agrees with the evidence of a

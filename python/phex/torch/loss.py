@@ -1,4 +1,4 @@
-"""The loss of what is known of labels, under relations."""
+"""The loss of partly known labels under relations."""
 
 from __future__ import annotations
 
@@ -21,36 +21,35 @@ _REDUCTIONS = ("mean", "sum", "none")
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise InputError(f"`{name}` is {value!r}; take one of {', '.join(map(repr, known))}")
+        raise InputError(f"`{name}` is {value!r}; use one of {', '.join(map(repr, known))}")
     return value
 
 
 class RelationLoss(RelationModule):
     """The loss of partly known labels under the relations of a graph.
 
-    `joint` is minus the log-probability of everything known of a row, `marginal` the sum of minus the
-    log-probability of each known label: the paper's. Rows of which nothing is known, and those of weight
-    0, have a loss and a gradient of 0.
+    `joint` is minus the log-probability of all known labels of a row together. `marginal`, the loss of
+    the paper, is the sum of minus the log-probability of each known label. Rows without known labels and
+    rows of weight 0 have a loss and a gradient of 0.
 
-    With `learn` the strengths of soft relations are a parameter, `strengths`, beside those of the
-    network: give `loss.parameters()` to an optimiser too, and call `loss.project_()` after each of its
-    steps. Hard relations stay hard, so begin with soft ones. Whenever the values have changed, the
-    relations are compiled again. Under `DistributedDataParallel` the loss has to be wrapped too, or be a
-    part of the module that is, for its gradient to be shared.
+    With `learn`, the strengths of soft relations are a parameter, `strengths`. Add `loss.parameters()`
+    to the optimiser, and call `loss.project_()` after each step. Hard relations stay hard, so begin with
+    soft ones. When the values change, the relations are compiled again. `DistributedDataParallel` shares
+    the gradient of the strengths only if it wraps the loss, or a module that contains it.
 
-    Any engine trains. With `gibbs` and the joint loss the value is NaN, for samples know no
-    log-partition; the gradient is one nevertheless.
+    Any engine can be used for training. With `gibbs`, the joint loss is NaN, because sampling gives no
+    log-partition; its gradient is valid.
 
     Args:
-        relations: The labels and their relations: a graph, a compiled model, or a `RelationLayer`, with
-            which it then shares engine and learned strengths.
+        relations: The labels and their relations: a graph, a compiled model, or a `RelationLayer`, whose
+            engine and learned strengths it then shares.
         loss: `joint` or `marginal`.
-        reduction: `mean` is the sum over rows divided by their number, whatever their weights (0 of no
-            rows); `sum`; or `none`: a loss for each row.
+        reduction: `mean` is the sum over rows divided by their number, regardless of their weights (0
+            without rows); `sum`; or `none`, one loss per row.
         method: `auto`, `exact`, or an engine by its name.
-        learn: None, or which strengths are learned: `scale` (one factor on all), `kind` (one for
-            hierarchy, one for exclusion) or `relation` (the cost of each).
-        **options: Of the engine, as in `phex.Model`.
+        learn: Which strengths are learned: `scale` (one factor for all), `kind` (one for hierarchy, one
+            for exclusion), `relation` (the cost of each) or None.
+        **options: The options of `phex.Model` for the engine.
 
     >>> import phex, torch
     >>> from phex.torch import RelationLoss
@@ -89,17 +88,17 @@ class RelationLoss(RelationModule):
 
         Args:
             logits: (…, labels), in the order of the graph.
-            targets: What is known, in the shape of the logits: 1 or True on, 0 or False off, -1 or NaN
-                unknown.
-            mask: Where False, labels are unknown whatever the targets say. Of the shape of the targets,
-                or of one that is broadcast to it.
-            weights: One for each row, 0 or more; no gradient goes to them.
+            targets: Known labels, in the shape of the logits: 1 or True is on, 0 or False is off, -1 or
+                NaN is unknown.
+            mask: False makes a label unknown, regardless of its target. Has the shape of the targets, or
+                one that is broadcast to it.
+            weights: One for each row, 0 or more; they get no gradient.
 
         Returns:
-            The loss: float64 of float64 logits, else float32.
+            The loss: float64 for float64 logits, else float32.
 
         Raises:
-            InputError: A logit is NaN or infinite, or what is known of a row breaks hard relations.
+            InputError: A logit is NaN or infinite, or the targets of a row break hard relations.
                 Rows are counted over all dimensions but the last.
         """
         scores = self._scores(logits)
@@ -126,7 +125,7 @@ class RelationLoss(RelationModule):
             if weights.requires_grad:
                 raise InputError("no gradient goes to the weights of rows; detach them")
         total = self.reduction != "none"
-        # In the same pass as the losses, which only sums can have.
+        # Only a sum can have this gradient from the same pass as the losses.
         learns = self.strengths is not None and self.strengths.requires_grad
         by_strengths = total and learns and torch.is_grad_enabled()
         value: Tensor

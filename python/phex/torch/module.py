@@ -1,4 +1,4 @@
-"""What relation layers and losses have in common: relations, strengths, and how tensors are read."""
+"""The shared part of relation layers and losses: relations, strengths, and reading tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RelationModule(nn.Module):
     """A module with relations, whose strengths may be a parameter."""
 
     strengths: nn.Parameter | None
-    """The strengths that are learned, if any: factors on the given costs, or costs."""
+    """The learned strengths, if any: factors on the given costs, or costs."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class RelationModule(nn.Module):
 
     @property
     def strength_names(self) -> list[str]:
-        """What each learned strength is: `scale`, `hierarchy`, `exclusion`, or the relation."""
+        """The name of each learned strength: `scale`, `hierarchy`, `exclusion`, or the relation."""
         return [] if self._relations.strengths is None else self._relations.strengths.names
 
     def graph(self) -> Graph:
@@ -79,7 +79,7 @@ class RelationModule(nn.Module):
 
     @torch.no_grad()
     def project_(self) -> None:
-        """Puts negative strengths back to 0; to call after each step of an optimiser.
+        """Sets negative strengths to 0. Call it after each step of an optimiser.
 
         Without it a negative strength counts as 0 too, but then its gradient is 0 and it stays there.
         """
@@ -93,7 +93,7 @@ class RelationModule(nn.Module):
         return values
 
     def _costs(self) -> Tensor | None:
-        """The strengths as operators take them; the derivative at 0 is that from above."""
+        """The strengths for operators; the derivative at 0 is that from above."""
         return None if self.strengths is None else torch.where(self.strengths < 0.0, 0.0, self.strengths)
 
     def _scores(self, logits: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ class RelationModule(nn.Module):
         if logits.dim() == 0 or logits.shape[-1] != self._count:
             raise InputError(
                 f"the logits have the shape {tuple(logits.shape)}; "
-                f"their last dimension has to be the {self._count} labels"
+                f"their last dimension must be the {self._count} labels"
             )
         return logits if logits.dtype == torch.float64 else logits.float()
 
@@ -113,11 +113,11 @@ class RelationModule(nn.Module):
 
 
 def read_known(values: Tensor) -> Tensor:
-    """What is known of labels as int8: 1 on, 0 off, -1 or NaN unknown."""
+    """Evidence as int8: 1 on, 0 off, -1 unknown (also from NaN)."""
     if values.dtype == torch.int8:
         return values
     if values.is_complex():
-        raise InputError("what is known of labels has to be 1, 0 or -1, not complex numbers")
+        raise InputError("evidence must be 1, 0 or -1, not complex numbers")
     if values.is_floating_point():
         whole = torch.where(values.isnan(), -1.0, values).clamp(-_NOTHING, _NOTHING)
         # 0.3 is neither on nor off, and must not become 0.

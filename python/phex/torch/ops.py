@@ -26,20 +26,20 @@ __all__ = ["marginals", "relation_loss"]
 _STEP = 3e-5
 #: Rows that are moved at a time, so that memory stays small.
 _CHUNK = 256
-#: Engines take no score beyond this.
+#: Engines reject scores beyond this.
 _LARGEST = 1e30
 
 _warned = False
 
 
 def _array(tensor: Tensor) -> Any:
-    """The numbers of a tensor: in place where it lies in the processor's memory, row after row."""
+    """The numbers of a tensor: in place if it is contiguous in CPU memory, else a copy."""
     global _warned
     if tensor.device.type != "cpu" and not _warned:
         _warned = True
         warnings.warn(
-            f"no engine on {tensor.device.type} takes these relations: its tensors are copied to the "
-            "processor and back",
+            f"no engine on {tensor.device.type} can handle these relations: tensors are copied to the "
+            "CPU and back",
             stacklevel=2,
         )
     return tensor.detach().cpu().contiguous().numpy()
@@ -70,7 +70,7 @@ def _check_scores(scores: Scores, relations: Relations) -> None:
     if bad.any():
         row, label = (int(at) for at in np.argwhere(bad)[0])
         raise InputError(
-            f"row {row}, `{relations.labels[label]}`: the logit is {scores[row, label]}, but has to be "
+            f"row {row}, `{relations.labels[label]}`: the logit is {scores[row, label]}, but must be "
             f"finite and within ±{_LARGEST:g}; has training diverged? Lower the learning rate, or clip"
         )
 
@@ -83,16 +83,16 @@ def _check_losses(found: Gradients, known: Known, relations: Relations) -> None:
 
 
 class _Once(torch.autograd.Function):
-    """Passes a first derivative on, and refuses to be differentiated."""
+    """Passes a first derivative on, and raises if it is differentiated again."""
 
     @staticmethod
     def forward(ctx: Any, derivative: Tensor, *inputs: Tensor) -> Tensor:
-        """The derivative as it is; it depends on the inputs, so autograd has to come back here."""
+        """Returns the derivative; it depends on the inputs, so that autograd calls `backward`."""
         return derivative.clone()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        """There is none."""
+        """Raises, because there is no second derivative."""
         raise RuntimeError(
             "phex has no second derivatives of relation layers and losses: "
             "take gradients without create_graph=True, or detach them"
@@ -144,7 +144,7 @@ def _marginals_backward(
     relations: str,
     by_strengths: bool,
 ) -> tuple[Tensor, Tensor]:
-    """From the gradient by the marginals to those by the logits and, if asked for, the strengths."""
+    """Turns the gradient by the marginals into those by the logits and, if requested, the strengths."""
     compiled = find(relations)
     device = _on_device(compiled, strengths, logits)
     if device is not None and device.exact:
@@ -204,7 +204,7 @@ def _marginals_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> Non
     logits, known, strengths, relations = inputs
     ctx.save_for_backward(logits, known, strengths)
     ctx.key = relations
-    # Keeps the engine while there is something to differentiate, whatever became of the module.
+    # Keeps the engine alive until the derivative is computed, even if the module is gone.
     ctx.relations = find(relations)
 
 
@@ -241,7 +241,7 @@ def relation_loss(
     """The weighted loss of each row, or their sum, with the gradients of the sum.
 
     Gradients are kept for the way back and carry no gradient themselves. That by the strengths is
-    empty unless asked for; `phex::strengths_gradient` has it for losses of single rows.
+    empty unless requested; `phex::strengths_gradient` has it for losses of single rows.
     """
     compiled = find(relations)
     device = _on_device(compiled, strengths, logits)

@@ -20,7 +20,7 @@ from phex.errors import InputError
 
 __all__ = ["Relations", "compiled", "find"]
 
-#: Engines of learned strengths that are kept: those of a network and of its running average, say.
+#: How many engines of learned strengths are kept, such as those of a network and of its average.
 _KEPT = 2
 
 _alive: weakref.WeakValueDictionary[str, Relations] = weakref.WeakValueDictionary()
@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 
 class Relations:
-    """A graph, how it is compiled, and its engine; with learned strengths, that of the last values."""
+    """A graph, its options and its engine; with learned strengths, the engine of the last values."""
 
     def __init__(self, key: str, graph: Graph, options: dict[str, Any], tie: str | None) -> None:
         self.key = key
@@ -58,7 +58,7 @@ class Relations:
         return self.strengths.graph(values)
 
     def start(self, engine: Engine) -> None:
-        """Takes an engine that was compiled already."""
+        """Uses an engine that is already compiled."""
         with self._lock:
             self._keep(b"", engine)
 
@@ -86,7 +86,7 @@ def compiled(
             relations = Relations(key, graph, options, tie)
             if engine is not None and tie is None:
                 relations.start(engine)
-            # What cannot be compiled is said here, and not in the first step of training.
+            # An error of the engine is raised here, not in the first step of training.
             relations.engine(None if relations.strengths is None else relations.strengths.values)
             _alive[key] = relations
         return relations

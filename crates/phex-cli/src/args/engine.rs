@@ -1,4 +1,4 @@
-//! Which engine, and how far it may go.
+//! The arguments that choose an engine and its limits.
 //!
 //! Ranges are checked by the core; [`EngineArguments::options`] names the flag of an option that is out of
 //! its range.
@@ -20,7 +20,7 @@ fn method_names() -> impl Iterator<Item = PossibleValue> {
     })
 }
 
-/// Reads the name of a method, and says so where it is a former one.
+/// Reads the name of a method, and reports a former name.
 fn method(name: &str) -> Result<Method, phex::Error> {
     if name == Method::FORMER_FOREST_BP {
         eprintln!("phex: the method `{name}` is now called `{}`", Method::ForestBp);
@@ -70,7 +70,7 @@ struct MessageArguments {
     /// Stop when no belief changes by more than this; 0 runs all iterations
     #[arg(long, value_name = "CHANGE", default_value_t = MessageOptions::default().tolerance, env = "PHEX_TOLERANCE")]
     tolerance: f64,
-    /// Part of the old message that is kept, 0 or more and below 1
+    /// Fraction of the old message that is kept, 0 or more and below 1
     #[arg(long, value_name = "PART", default_value_t = MessageOptions::default().damping, env = "PHEX_DAMPING")]
     damping: f64,
     /// Order of messages; flooding is the paper's
@@ -99,7 +99,7 @@ struct SamplingArguments {
     /// Factor on all log-weights at the hottest temperature, between 0 and 1
     #[arg(long, value_name = "FACTOR", default_value_t = SamplingOptions::default().hottest)]
     hottest: f64,
-    /// Samples by which forest-bp checks a row; 0 leaves the check out
+    /// Samples with which forest-bp checks a row; 0 skips the check
     #[arg(long, value_name = "SAMPLES", default_value_t = SamplingOptions::default().check)]
     check: u32,
 }
@@ -122,13 +122,13 @@ struct AnnealArguments {
     /// How the inverse temperature grows
     #[arg(long, value_name = "SHAPE", default_value = "geometric", value_parser = named::<CoolingShape>())]
     shape: CoolingShape,
-    /// Hottest and coldest inverse temperature; from the problem when not given
+    /// Hottest and coldest inverse temperature [default: chosen by the problem]
     #[arg(long, value_name = "HOT,COLD", value_parser = betas)]
     beta: Option<(f64, f64)>,
 }
 
 impl EngineArguments {
-    /// The options of the core, checked.
+    /// The checked options of the core.
     pub(crate) fn options(&self) -> anyhow::Result<Options> {
         let default = Budget::default();
         let (messages, sampling, anneal) = (&self.messages, &self.sampling, &self.anneal);
@@ -170,14 +170,14 @@ impl EngineArguments {
                 // The one option whose flag has another name.
                 let flag = if option == "operations" { "budget" } else { option };
                 let flag = flag.replace('_', "-");
-                Err(anyhow::anyhow!("--{flag} is {value}, but has to be {range}"))
+                Err(anyhow::anyhow!("--{flag} is {value}, but must be {range}"))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// To search for the best label sets. How long that takes is set by its own flags, whatever the
-    /// budget; a signal ends it.
+    /// Options for a search for the best label sets. Its own flags limit the time, not the budget, and a
+    /// signal ends it.
     pub(crate) fn search(&self) -> anyhow::Result<Options> {
         let mut options = Options { method: Method::Anneal, ..self.options()? };
         options.budget.operations = f64::INFINITY;

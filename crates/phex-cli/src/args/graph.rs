@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use phex::graph::{ExclusionRule, Strength};
 
 use super::EngineArguments;
+use super::names::explained;
 use super::numbers::finite;
 
 #[derive(Debug, Subcommand)]
@@ -72,8 +73,12 @@ pub(crate) struct GraphFile {
     #[arg(long)]
     pub(crate) one_of_classes: bool,
     /// Exclusion rule, if the file has none
-    #[arg(long, value_name = "RULE")]
-    pub(crate) exclude: Option<RuleName>,
+    #[arg(long, value_name = "RULE", value_parser = explained::<ExclusionRule>(&[
+        "Labels exclude each other unless they have a common descendant",
+        "Labels exclude each other unless one subsumes the other",
+        "Labels with a common parent exclude each other unless they have a common descendant",
+    ]))]
+    pub(crate) exclude: Option<ExclusionRule>,
     /// Each thing is exactly one kind: labels without a common descendant exclude each other, and
     /// exactly one leaf is on
     #[arg(long, conflicts_with_all = ["one_of_leaves"])]
@@ -81,26 +86,6 @@ pub(crate) struct GraphFile {
     /// Add a one-of group of this name over the leaves of the hierarchy
     #[arg(long, value_name = "NAME")]
     pub(crate) one_of_leaves: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum RuleName {
-    /// Labels exclude each other unless they have a common descendant
-    NoCommonDescendant,
-    /// Labels exclude each other unless one subsumes the other
-    NotSubsumed,
-    /// Labels with a common parent exclude each other unless they have a common descendant
-    Siblings,
-}
-
-impl From<RuleName> for ExclusionRule {
-    fn from(rule: RuleName) -> ExclusionRule {
-        match rule {
-            RuleName::NoCommonDescendant => ExclusionRule::NoCommonDescendant,
-            RuleName::NotSubsumed => ExclusionRule::NotSubsumed,
-            RuleName::Siblings => ExclusionRule::Siblings,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

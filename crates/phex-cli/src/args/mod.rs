@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Tune(Box<TuneCommand>),
     /// Turn the samples of an annealer back into label sets
     Samples(Box<SamplesCommand>),
-    /// See all of it on built-in data: a graph, and training when most labels are coarse
+    /// Take a tour on built-in data: relations at work, a broken graph, training with coarse labels
     Demo(DemoCommand),
 }
 

@@ -11,6 +11,15 @@ pub(super) fn named<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T
         .try_map(|name| T::from_name(&name))
 }
 
+/// One of the choices of the core, each with a line of help.
+pub(super) fn explained<T: Named + Send + Sync>(
+    help: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    let lines = T::CHOICES.iter().zip(help);
+    let values = lines.map(|((name, _), help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|name| T::from_name(&name))
+}
+
 /// One of some names.
 pub(super) fn listed<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T> + use<T>
 where

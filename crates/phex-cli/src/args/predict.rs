@@ -66,7 +66,7 @@ pub(crate) struct EvalCommand {
     /// Do not compare with the label frequencies of the data
     #[arg(long)]
     pub(crate) no_baselines: bool,
-    /// Print one line per label as well
+    /// Also print one line per label
     #[arg(long)]
     pub(crate) all: bool,
     /// Number of threads

@@ -176,8 +176,8 @@ pub(crate) struct SettingArguments {
             ("relations", "Labels under their relations"),
             ("independent", "Each label on its own"),
             ("softmax", "A softmax over the leaves, on rows labelled with a leaf"),
-            ("softmax-coarse", "The same, and coarse rows count by the sum of their leaves"),
-            ("max-constraint", "The largest sigmoid below each label"),
+            ("softmax-coarse", "The same, with a coarse row as the sum of its leaves"),
+            ("max-constraint", "The largest sigmoid at or below each label"),
         ]),
         help = with_default(
             "What to minimise; all but `relations` are baselines",
@@ -190,7 +190,7 @@ pub(crate) struct SettingArguments {
         value_name = "NAME",
         value_parser = named::<Loss>(),
         help = with_default(
-            "Loss of the targets: of all at once, or of each by itself",
+            "Loss of the labels: of all at once, or of each on its own",
             RECIPE.loss.name()
         )
     )]
@@ -212,7 +212,7 @@ pub(crate) struct SettingArguments {
     pub(crate) warm_up: Option<WarmUp>,
     #[arg(long, value_name = "FRACTION", help = with_default(
         "Share of each batch that is drawn from the rows labelled with a leaf",
-        format!("{} with hidden layers, where only some rows have a leaf, else 0", RECIPE.leaf_share)
+        format!("{} with hidden layers if only some rows are labelled with a leaf, else 0", RECIPE.leaf_share)
     ))]
     pub(crate) leaf_share: Option<f64>,
     #[arg(long, value_name = "N", help = with_default(
@@ -240,7 +240,7 @@ pub(crate) struct SettingArguments {
         value_name = "NAME",
         value_parser = listed::<ClassWeights>(ClassWeights::NAMES),
         help = with_default(
-            "Weights of rows: all the same, or by how rare their most specific label is", "none"
+            "Weights of rows: equal, or by how rare their most specific label is", "none"
         )
     )]
     pub(crate) class_weights: Option<ClassWeights>,
@@ -255,7 +255,7 @@ pub(crate) struct SettingArguments {
     )]
     pub(crate) metric: Option<Metric>,
     #[arg(long, value_name = "EPOCHS", help = with_default(
-        "End a stage after so many validations without improvement; 0 means never",
+        "End a stage after this many validations without improvement; 0 means never",
         format!("{}, or 0 with --epochs", RECIPE.patience)
     ))]
     pub(crate) patience: Option<usize>,

@@ -1,4 +1,4 @@
-//! `phex graph convert`: label graphs, UAI files and Ising models into one another.
+//! `phex graph convert`: converts label graphs, UAI files and Ising models into one another.
 
 use anyhow::bail;
 use phex_io::IsingFormat;
@@ -9,7 +9,7 @@ use crate::args::ConvertCommand;
 use crate::model::{ModelFile, is_uai};
 use crate::output;
 
-/// What an Ising model or a UAI file holds.
+/// The contents of an Ising model or a UAI file.
 #[derive(Serialize)]
 struct Written {
     labels: usize,
@@ -21,7 +21,7 @@ struct Written {
 
 pub(super) fn run(command: &ConvertCommand) -> anyhow::Result<()> {
     let to = match (command.to.as_deref(), IsingFormat::from_path(&command.out)) {
-        // By its name alone: what a file holds that will be replaced says nothing.
+        // By its name alone, because an existing file will be replaced.
         (None, Some(format)) => ModelFile::Ising(format),
         (None, None) if !is_uai(&command.out) => ModelFile::Graph,
         (to, _) => ModelFile::of(to, &command.out),
@@ -29,7 +29,7 @@ pub(super) fn run(command: &ConvertCommand) -> anyhow::Result<()> {
     let written = match (command.input.kind(), to) {
         (ModelFile::Graph, ModelFile::Graph) => return graph(command),
         (_, ModelFile::Graph) => bail!(
-            "{} is no label graph, and cannot become one; write coo, bqm, qubo or uai",
+            "{} is a model and cannot be converted to a label graph; write coo, bqm, qubo or uai",
             command.input.path.display()
         ),
         (ModelFile::Ising(from), ModelFile::Ising(to)) if command.scores.scores.is_none() => {
@@ -69,7 +69,7 @@ impl Written {
 
 fn graph(command: &ConvertCommand) -> anyhow::Result<()> {
     if command.scores.scores.is_some() || command.scores.hard.is_some() {
-        bail!("--scores and --hard are for Ising models and UAI files: name one with --to");
+        bail!("--scores and --hard apply only to Ising models and UAI files; choose one with --to");
     }
     let graph = command.input.graph()?;
     super::write(&graph, &command.out, command.to.as_deref())?;

@@ -31,7 +31,7 @@ pub(crate) fn run(command: &GraphCommand) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Writes a graph in the form of this name, else in the form that the name of the file shows.
+/// Writes a graph in the named format, or else in the format that the file name shows.
 fn write(graph: &RelationGraph, path: &Path, form: Option<&str>) -> anyhow::Result<()> {
     if wants_picture(form, path) {
         phex_io::write_text(path, &graph_picture(graph, None))?;
@@ -65,7 +65,7 @@ pub(crate) struct Counts {
     roots: usize,
     leaves: usize,
     hierarchy: usize,
-    /// Exclusion pairs, those of groups included.
+    /// Exclusion pairs, including those of groups.
     exclusion: u64,
     exclusion_groups: usize,
     one_of: usize,
@@ -108,7 +108,7 @@ fn show(command: &ShowCommand) -> anyhow::Result<()> {
     output::text(&outline(&graph, command.depth))
 }
 
-/// A list that is written as it is made: there may be more states than fit into memory.
+/// A list that is written while it is computed, because the states may not fit into memory.
 struct Streamed<I>(RefCell<I>);
 
 impl<I: Iterator<Item = Vec<String>>> Serialize for Streamed<I> {

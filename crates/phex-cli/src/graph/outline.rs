@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use phex::graph::closure::Logic;
 use phex::graph::{LabelId, RelationGraph, Strength};
 
-/// The outline: every label below its first parent, with the number of labels below it; below its
-/// other parents a label is only named.
+/// The outline: every label below its first parent, with the number of labels below it. Below its
+/// other parents, a label is only named.
 pub(crate) fn outline(graph: &RelationGraph, depth: Option<usize>) -> String {
     let mut out = format!("{}\n", summary(graph));
     let below = labels_below(graph);
@@ -87,7 +87,7 @@ fn note(strength: Strength) -> String {
     if strength.is_hard() { String::new() } else { format!(" [{strength}]") }
 }
 
-/// Exclusions and one-of groups as lines, a screenful of each.
+/// Exclusions and one-of groups as lines, at most a screenful of each.
 fn relations(graph: &RelationGraph, out: &mut String) {
     const SHOWN: usize = 20;
     const MEMBERS: usize = 12;
@@ -125,7 +125,7 @@ fn relations(graph: &RelationGraph, out: &mut String) {
     }
 }
 
-/// How many labels each label subsumes, itself not counted.
+/// How many labels each label subsumes, not counting itself.
 fn labels_below(graph: &RelationGraph) -> Vec<usize> {
     let topology = graph.topology();
     if topology.is_forest() {

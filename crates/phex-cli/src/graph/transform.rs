@@ -14,7 +14,7 @@ use crate::{input, output};
 struct Transformed {
     /// Hierarchy edges afterwards.
     hierarchy: u64,
-    /// Exclusion pairs afterwards, those of groups included.
+    /// Exclusion pairs afterwards, including those of groups.
     exclusion: u64,
     before: Counts,
 }
@@ -30,14 +30,14 @@ pub(super) fn densify(command: &TransformCommand) -> anyhow::Result<()> {
     let graph = command.input.graph()?;
     note_soft(&graph);
     if command.json && command.out.is_none() && graph.is_hard() {
-        // Counting needs no pair to be written out.
+        // Counting does not list the pairs.
         let (hierarchy, exclusion) = Logic::hard(&graph).implied_counts();
         return output::json(&Transformed { hierarchy, exclusion, before: Counts::of(&graph) });
     }
     finish(command, &graph, &graph.densify()?)
 }
 
-/// Soft relations are part of the model, not of the legal states: they stay.
+/// Soft relations stay, because they are part of the model and not of the legal states.
 fn note_soft(graph: &RelationGraph) {
     let soft = graph.strengths().filter(|strength| !strength.is_hard()).count();
     if soft > 0 {

@@ -1,4 +1,4 @@
-//! How far approximate answers can be trusted: over all rows, and row by row.
+//! How far approximate answers can be trusted, over all rows and for each row.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write as _};
@@ -10,13 +10,13 @@ use serde::Serialize;
 
 use crate::output;
 
-/// Doubtful rows that are named.
+/// How many doubtful rows are named.
 const NAMED: usize = 10;
-/// Parts into which effective samples, from 0 to 1, are counted: streams have no end, and a median to
-/// three digits needs no more.
+/// Bins for effective samples from 0 to 1. The number of rows is unbounded, and this many bins give a
+/// median of three digits.
 const PARTS: usize = 1000;
 
-/// What is known of all rows that were answered approximately.
+/// A summary of all rows with an approximate answer.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Diagnosed {
     rows: u64,
@@ -34,7 +34,7 @@ pub(super) struct Diagnosed {
     median_effective_sample: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     largest_standard_error: Option<f64>,
-    /// The widest interval around log Z; null where it is infinite.
+    /// The widest interval around log Z; null if it is infinite.
     #[serde(skip_serializing_if = "Option::is_none")]
     widest_bounds: Option<f64>,
     #[serde(skip)]
@@ -109,7 +109,7 @@ impl Diagnosed {
     }
 }
 
-/// What is known of a row's answer.
+/// The diagnosis of one row.
 #[derive(Debug, Serialize)]
 struct Line {
     row: u64,
@@ -160,7 +160,7 @@ impl Line {
         match posterior.status[at] {
             RowStatus::Answered => {}
             RowStatus::BadScore { .. } => {
-                line.doubt = Some("it has no answer: a score is not a number to compute with");
+                line.doubt = Some("it has no answer: a score is NaN, infinite or beyond ±1e30");
                 return line;
             }
             RowStatus::Impossible => {
@@ -207,7 +207,7 @@ impl Line {
     }
 }
 
-/// A table with a line for each row: CSV, or JSON lines by its name.
+/// A table with one line per row: CSV, or JSON lines if the file name says so.
 pub(super) struct DiagnosisWriter {
     out: BufWriter<Output>,
     json_lines: bool,

@@ -1,7 +1,7 @@
 //! `phex map`: the most probable label sets of each row.
 //!
-//! By an exact engine with their log-probabilities; by annealing the best that were found, with their
-//! log-weights, for log Z is then not known.
+//! An exact engine gives them with their log-probabilities. Annealing gives the best sets that it found,
+//! with their log-weights, because log Z is then unknown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{Summary, block, piece, progress};
 use crate::args::{EngineArguments, MapCommand};
 use crate::{Outcome, output};
 
-/// ScoreRows that are annealed at a time: each takes long.
+/// Rows that are annealed at a time; each takes long.
 const ANNEALED: usize = 64;
 
 /// A label set as a line of JSON.
@@ -48,7 +48,8 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let annealed = engine.plan().method == Method::Anneal;
     if annealed {
         let asked = command.rows.engine.method == Method::Anneal;
-        let why = if asked { "" } else { "no exact engine takes the model within the budget: " };
+        let why =
+            if asked { "" } else { "no exact engine can handle the model within the budget: " };
         summary
             .note(format!("{why}these label sets are the best found, not proven to be the best"));
     }
@@ -114,7 +115,7 @@ pub(crate) fn best_engine(
     Ok(compile(model, arguments)?.0)
 }
 
-/// An engine for best label sets, and its plan: `auto` anneals where no exact engine answers.
+/// An engine for best label sets, and its plan. `auto` anneals if no exact engine can answer.
 fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> anyhow::Result<(Engine, Plan)> {
     let search = || anyhow::Ok(Engine::compile(Arc::clone(model), &arguments.search()?)?);
     let options = match arguments.method {
@@ -150,8 +151,8 @@ fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> anyhow::Result<(E
     }
 }
 
-/// Engines for forests leave best sets to a junction tree, which may refuse: better before the rows
-/// than among them.
+/// Engines for forests leave best sets to a junction tree. It may not fit the budget, which must be
+/// found before the first row is answered.
 fn can_answer(engine: Engine) -> Result<Engine, Error> {
     if !engine.plan().exact {
         return Err(Error::NotExact { method: engine.plan().method });

@@ -1,4 +1,4 @@
-//! `phex infer` and `phex map`: rows of scores through an engine, a piece at a time.
+//! `phex infer` and `phex map`: run rows of scores through an engine, a block at a time.
 
 mod diagnosis;
 mod map;
@@ -25,7 +25,7 @@ pub(crate) use plan::run as plan;
 pub(crate) use source::{Source, use_threads};
 use summary::Summary;
 
-/// ScoreRows that are in memory at a time: fewer of wide tables.
+/// Rows that are in memory at a time; fewer if the table is wide.
 fn piece(labels: usize) -> usize {
     ((1 << 22) / labels.max(1)).clamp(64, 4096)
 }
@@ -40,10 +40,10 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
         .with_context(|| command.rows.input.path.display().to_string())?;
     let method = engine.plan().method;
     if method == Method::Anneal {
-        bail!("`anneal` finds the best label sets, not probabilities: `phex map` prints those");
+        bail!("`anneal` finds the best label sets, not probabilities; use `phex map`");
     }
     if command.standard_errors.is_some() && method != Method::Gibbs {
-        bail!("`{method}` does not sample, so it has no standard errors; --method gibbs has");
+        bail!("`{method}` does not sample, so it has no standard errors; use --method gibbs");
     }
     let want = Want {
         standard_errors: command.standard_errors.is_some(),
@@ -57,7 +57,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     summary.device = Some(device.name());
     if engine.plan().approximate && command.rows.engine.method == Method::Auto {
         summary.note(format!(
-            "no exact engine takes the model within the budget: `{method}` answers approximately; \
+            "no exact engine can handle the model within the budget: `{method}` answers approximately; \
              see `graph plan`"
         ));
     }
@@ -84,9 +84,9 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     bar.finish_and_clear();
     if command.bounds && summary.is_without_bounds() {
         summary.note(if engine.plan().approximate {
-            "there are no bounds on log Z: the model is too large for them within the budget"
+            "there are no bounds on log Z, because they exceed the budget for this model"
         } else {
-            "there are no bounds on log Z: this engine is not approximate and needs none"
+            "there are no bounds on log Z, because this engine is not approximate"
         });
     }
     summary.finish(start);
@@ -110,7 +110,7 @@ impl InferCommand {
     }
 }
 
-/// Two tables in one file would be neither.
+/// Refuses to write two tables to one file.
 fn different_files(command: &InferCommand) -> anyhow::Result<()> {
     let files: Vec<&Path> = command.files().collect();
     let twice = (1..files.len()).find(|&at| files[..at].contains(&files[at]));
@@ -160,7 +160,7 @@ impl Writers {
     }
 
     fn finish(self) -> anyhow::Result<()> {
-        // The answers come last: where they are, the rest is.
+        // The answers come last, so that if they exist, everything else does.
         if let Some(diagnosis) = self.diagnosis {
             diagnosis.finish()?;
         }
@@ -171,7 +171,7 @@ impl Writers {
     }
 }
 
-/// A block of rows with what is known of them.
+/// A block of rows with their evidence.
 pub(crate) fn block<'a, T: Scalar>(
     labels: usize,
     scores: &'a [T],
@@ -184,7 +184,7 @@ pub(crate) fn block<'a, T: Scalar>(
     }
 }
 
-/// A bar on standard error, where a person can see it.
+/// A progress bar on standard error, if that is a terminal.
 fn progress(total: Option<u64>) -> ProgressBar {
     let template = "{pos} rows {bar:40} {eta}";
     match (total, ProgressStyle::with_template(template)) {

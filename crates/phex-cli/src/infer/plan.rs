@@ -1,4 +1,4 @@
-//! `phex graph plan`: which engine takes a graph, why, and what it costs.
+//! `phex graph plan`: which engine is used for a graph, why, and what it costs.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::args::PlanCommand;
 use crate::{Outcome, output};
 
-/// A plan, and what would have to change for exactness where it is not exact.
+/// A plan, and the changes that would make it exact if it is not.
 #[derive(Serialize)]
 struct Planned<'p> {
     #[serde(flatten)]
@@ -20,13 +20,13 @@ struct Planned<'p> {
     changes: Vec<Change>,
 }
 
-/// When no engine takes the graph.
+/// When no engine can handle the graph.
 #[derive(Serialize)]
 struct NoPlan {
     method: Option<()>,
     exact: bool,
     refused: Vec<Refusal>,
-    /// What would have to change for exactness.
+    /// Changes that would make an exact engine possible.
     changes: Vec<Change>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
     }
 }
 
-/// What would have to change for exactness: another method than the one that was named, or the graph.
+/// Changes that would make an exact engine possible: to the method that was named, or to the graph.
 fn changes(command: &PlanCommand, model: &Arc<Model>, options: &Options) -> Vec<Change> {
     if !matches!(options.method, Method::Auto | Method::Exact) {
         let exact = Options { method: Method::Exact, cap: None, ..options.clone() };
@@ -71,7 +71,7 @@ fn changes(command: &PlanCommand, model: &Arc<Model>, options: &Options) -> Vec<
             return vec![Change { change, method, operations, states }];
         }
     }
-    // Other models than graphs have nothing to change.
+    // Only graphs can be changed.
     command.input.graph().map_or(Vec::new(), |graph| changes_for_exactness(&graph, options))
 }
 
@@ -84,7 +84,7 @@ fn text(plan: &Plan) -> String {
         _ => "certified, with a bound on each row",
     };
     let _ = writeln!(out, "  answers     {answers}");
-    let _ = writeln!(out, "  operations  {:.2e} a row", plan.operations);
+    let _ = writeln!(out, "  operations  {:.2e} per row", plan.operations);
     let _ = writeln!(out, "  memory      {:.1} MiB", plan.bytes as f64 / (1024.0 * 1024.0));
     if let Some(states) = plan.states {
         let _ = writeln!(out, "  states      {states}");
@@ -99,7 +99,7 @@ fn text(plan: &Plan) -> String {
 }
 
 fn no_text(none: &NoPlan) -> String {
-    let mut out = String::from("no engine takes this graph within the budget\n");
+    let mut out = String::from("no engine can handle this graph within the budget\n");
     for refusal in &none.refused {
         let _ = writeln!(out, "  not {refusal}");
     }
@@ -112,7 +112,7 @@ fn advice(changes: &[Change]) -> String {
         let states = change.states.map(|n| format!(", {n} states")).unwrap_or_default();
         let _ = writeln!(
             out,
-            "  would do: {} ({}, {:.1e} operations a row{states})",
+            "  would help: {} ({}, {:.1e} operations per row{states})",
             change.change, change.method, change.operations
         );
     }

@@ -1,4 +1,4 @@
-//! Where rows come from: a table of scores, and one of evidence beside it.
+//! Where rows come from: a table of scores, and optionally a table of evidence.
 
 use std::path::Path;
 use std::str::FromStr as _;
@@ -20,11 +20,11 @@ pub(crate) struct Source {
 
 enum Scores {
     Table(Box<ScoreReader>),
-    /// Rows of another origin, until they are taken.
+    /// Rows that do not come from a table, until they are used.
     Rows(Option<ScoreRows>),
 }
 
-/// Evidence may repeat the kept columns of the scores, and need not.
+/// Evidence may repeat the kept columns of the scores.
 fn open_evidence(
     path: &Path,
     labels: &[String],
@@ -39,27 +39,27 @@ fn open_evidence(
     }
 }
 
-/// Sets the number of threads of all that follows.
+/// Sets the number of threads.
 pub(crate) fn use_threads(threads: Option<usize>) {
     if let Some(threads) = threads {
-        // Fails only when a pool exists already, and then there is one.
+        // Fails only if a pool exists already, which is then used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
 }
 
-/// A row of zeros: the scores of a model that holds its own.
+/// A row of zeros, for a model that holds its own scores.
 fn zeros(labels: usize) -> ScoreRows {
     ScoreRows { count: 1, values: ScoreValues::F64(vec![0.0; labels]), kept: Vec::new() }
 }
 
 impl Source {
-    /// The rows that were named; a row of zeros for models that hold their scores.
+    /// The given table; a row of zeros for models that hold their own scores.
     pub(super) fn of(arguments: &RowArguments, labels: &[String]) -> anyhow::Result<Source> {
         let zeros = (arguments.input.kind() != ModelFile::Graph).then(|| zeros(labels.len()));
         Source::open(&arguments.table, labels, zeros)
     }
 
-    /// The table of scores, or these rows where none was named.
+    /// The given table of scores, or else these rows.
     pub(crate) fn open(
         arguments: &TableArguments,
         labels: &[String],
@@ -74,7 +74,7 @@ impl Source {
             }
             (None, Some(rows)) => Scores::Rows(Some(rows)),
             (None, None) => {
-                bail!("--scores FILE is missing: a table of logits, a column a label")
+                bail!("--scores FILE is missing: a table of logits, one column per label")
             }
         };
         let evidence = match &arguments.evidence {
@@ -92,7 +92,7 @@ impl Source {
         }
     }
 
-    /// The form of the output: that of its name, else that of the scores.
+    /// The format of the output: by its file name, or else that of the scores.
     pub(super) fn format(&self, out: &Path) -> TableFormat {
         let scores = self.table().map(ScoreReader::format);
         TableFormat::from_path(out).or(scores).unwrap_or(TableFormat::Csv)
@@ -110,7 +110,7 @@ impl Source {
         self.table().and_then(ScoreReader::rows)
     }
 
-    /// The next rows and what is known of them.
+    /// The next rows and their evidence.
     pub(crate) fn next(
         &mut self,
         most: usize,

@@ -1,4 +1,4 @@
-//! What a run did, for people and for programs.
+//! The summary of a run, for people and for programs.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::diagnosis::Diagnosed;
 
-/// Rows without an answer that are named; the rest are counted.
+/// How many rows without an answer are named; the rest are counted.
 const NAMED: usize = 20;
 
 /// What a run did.
@@ -20,25 +20,25 @@ pub(super) struct Summary {
     method: &'static str,
     exact: bool,
     approximate: bool,
-    /// Where rows were answered, by commands that have a choice.
+    /// The device, for commands that have a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<String>,
     pub(super) rows: u64,
     seconds: f64,
-    /// The largest certified error of a marginal; 0 when every row is exact, none when they are
+    /// The largest certified error of a marginal. It is 0 if every row is exact, and missing if rows are
     /// approximate.
     #[serde(skip_serializing_if = "Option::is_none")]
     certified_error: Option<f64>,
-    /// Rows that no legal state agrees with.
+    /// Rows whose evidence agrees with no legal state.
     impossible_rows: u64,
     /// Rows with a score that is NaN or infinite.
     bad_rows: u64,
-    /// The first of both, in words.
+    /// The first rows of both kinds, as messages.
     unanswered: Vec<String>,
-    /// What else there is to say of the answers.
+    /// Notes on the answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
-    /// Of engines that are approximate.
+    /// The diagnosis, for approximate engines.
     #[serde(skip_serializing_if = "Option::is_none")]
     diagnosis: Option<Diagnosed>,
     plan: Plan,
@@ -65,7 +65,7 @@ impl Summary {
         }
     }
 
-    /// Takes in the answers to a piece of rows.
+    /// Adds the answers to a block of rows.
     pub(super) fn add<T>(&mut self, engine: &Engine, posterior: &Posterior<T>) {
         if let Some(diagnosed) = &mut self.diagnosis {
             let answers = posterior.status.iter().zip(&posterior.trust).enumerate();
@@ -80,26 +80,21 @@ impl Summary {
         self.add_status(engine, &posterior.status);
     }
 
-    /// Takes in what became of a piece of rows.
+    /// Adds the status of a block of rows.
     pub(super) fn add_status(&mut self, engine: &Engine, status: &[RowStatus]) {
         for (at, status) in status.iter().enumerate() {
-            let row = self.rows + at as u64;
+            let row = self.rows as usize + at;
+            let Err(error) = status.require_answer(row, engine.model().names()) else { continue };
             let text = match status {
-                RowStatus::Answered => continue,
-                RowStatus::BadScore { label } => {
-                    self.bad_rows += 1;
-                    let label = &engine.model().names()[*label];
-                    format!("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")
-                }
                 RowStatus::Impossible if engine.plan().method == Method::Anneal => {
-                    self.impossible_rows += 1;
                     format!("row {row}: no legal label set that agrees with the evidence was found")
                 }
-                RowStatus::Impossible => {
-                    self.impossible_rows += 1;
-                    format!("row {row}: no legal label set agrees with the evidence")
-                }
+                _ => error.to_string(),
             };
+            match status {
+                RowStatus::BadScore { .. } => self.bad_rows += 1,
+                _ => self.impossible_rows += 1,
+            }
             if self.unanswered.len() < NAMED {
                 self.unanswered.push(text);
             }
@@ -107,7 +102,7 @@ impl Summary {
         self.rows += status.len() as u64;
     }
 
-    /// Adds something to say of all answers.
+    /// Adds a note on all answers.
     pub(super) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
@@ -125,7 +120,7 @@ impl Summary {
         self.diagnosis.as_ref().is_none_or(|diagnosis| !diagnosis.has_bounds())
     }
 
-    /// Writes `OUT.run.json` beside an output file; streams and devices have no beside.
+    /// Writes `OUT.run.json` beside an output file, but not for streams and devices.
     pub(super) fn write_beside(&self, out: &Path) -> anyhow::Result<()> {
         if !out.is_file() {
             return Ok(());
@@ -138,7 +133,7 @@ impl Summary {
         file.write_all(text.as_bytes()).and_then(|()| file.finish()).with_context(name)
     }
 
-    /// Says on standard error what was not answered, and what should not be trusted.
+    /// Reports on standard error which rows have no answer, and which should not be trusted.
     pub(super) fn complain(&self) {
         self.unanswered.iter().for_each(|text| eprintln!("phex: {text}; it has no answer"));
         let more = self.bad_rows + self.impossible_rows - self.unanswered.len() as u64;

@@ -209,7 +209,7 @@ fn best_sets_are_searched_for_where_no_exact_engine_answers() {
     assert!(!error.contains("not proven"), "{error}");
     arguments.extend(["--budget", "10", "--json"]);
     let (found, error) = fine(folder.path(), &arguments);
-    assert!(error.contains("no exact engine takes the model within the budget"), "{error}");
+    assert!(error.contains("no exact engine can handle the model within the budget"), "{error}");
     let summary: Value = serde_json::from_str(&error[error.find('{').unwrap()..]).unwrap();
     assert_eq!(summary["method"], "anneal");
     assert!(summary["notes"][0].as_str().unwrap().contains("not proven"), "{summary}");
@@ -243,7 +243,7 @@ fn auto_falls_back_to_messages_and_says_so() {
     assert!(text.contains("approximate, with a diagnosis of each row"), "{text}");
     assert!(text.contains("not junction: over budget"), "{text}");
     let (text, _) = fine(folder.path(), &["graph", "plan", "g.toml", "--method", "lbp"]);
-    assert!(text.contains("would do: --method junction"), "{text}");
+    assert!(text.contains("would help: --method junction"), "{text}");
 }
 
 #[test]
@@ -263,16 +263,16 @@ fn wrong_values_are_explained() {
     let cases = [
         (["--damping", "1"], "0 or more and below 1"),
         (["--tolerance", "-1"], "0 or more"),
-        (["--iterations", "0"], "--iterations is 0, but has to be 1 to 1,000,000"),
+        (["--iterations", "0"], "--iterations is 0, but must be 1 to 1,000,000"),
         (["--schedule", "sideways"], "in-place, flooding"),
         (["--groups", "triples"], "cardinality, pairs"),
-        (["--chains", "0"], "--chains is 0, but has to be"),
+        (["--chains", "0"], "--chains is 0, but must be"),
         (["--hottest", "1.5"], "between 0 and 1"),
-        (["--temperatures", "0"], "--temperatures is 0, but has to be"),
+        (["--temperatures", "0"], "--temperatures is 0, but must be"),
         (["--annealer", "steel"], "simulated-tabu, simulated, quantum, tabu"),
-        (["--slices", "1"], "--slices is 1, but has to be 2 to 1024"),
+        (["--slices", "1"], "--slices is 1, but must be 2 to 1024"),
         (["--beta", "3"], "two numbers above 0"),
-        (["--beta", "3,1"], "has to be given with the hottest first"),
+        (["--beta", "3,1"], "must be given with the hottest first"),
         (["--method", "guess"], "mean-field"),
     ];
     for (flag, expected) in cases {

@@ -1,4 +1,4 @@
-//! `--device`: what is said where there is no such GPU, and that the answers are those of the processor where
+//! `--device`: the errors without such a GPU, and that the answers are those of the processor where
 //! there is one. Without a GPU the second kind says that it was skipped.
 
 use std::collections::BTreeMap;

@@ -91,13 +91,13 @@ fn what_cannot_be_is_refused() {
         assert_eq!(status, 2, "{arguments:?}");
         assert!(error.contains(expected), "{arguments:?}: {error}");
     };
-    refused(&["graph", "convert", "m.coo", "g2.toml"], "m.coo is no label graph");
+    refused(&["graph", "convert", "m.coo", "g2.toml"], "m.coo is a model and cannot be converted");
     refused(&["graph", "convert", "g.toml", "g2.json", "--hard", "3"], "--to");
     refused(&["graph", "convert", "m.coo", "m.sparse"], "can only be read");
     let mut beyond = vec!["graph", "convert", "g.toml", "m.uai"];
     beyond.extend(&ROW[..5]);
     beyond.push("7");
-    refused(&beyond, "there is no row 7; rows are counted from 0, and there are 2");
+    refused(&beyond, "there is no row 7: rows are counted from 0, and there are 2");
     refused(&["samples", "-", "-"], "cannot both be standard input");
     refused(&["samples", "g.toml", "scores.csv"], "a variable `id`, which is not a label");
 }

@@ -139,7 +139,7 @@ fn a_signal_keeps_a_checkpoint_of_the_same_run() {
         run(path, &[&TRAIN[..], &["--epochs", "3", "--out", "m"]].concat(), "");
     assert_eq!(status, 2);
     assert!(error.contains("checkpoint of another run") && error.contains("--restart"), "{error}");
-    // A damaged checkpoint is told too.
+    // A damaged checkpoint is reported.
     fs::write(path.join("m.checkpoint/checkpoint.safetensors"), "rubbish").unwrap();
     let (status, _, error) = run(path, &command, "");
     assert_eq!(status, 2);

@@ -32,7 +32,7 @@ fn train_predict_and_evaluate() {
         serde_json::from_str(&fs::read_to_string(path.join("m/run.json")).unwrap()).unwrap();
     assert_eq!(kept, run_json);
 
-    // Probabilities keep the hierarchy; new columns in another order are no matter.
+    // Probabilities keep the hierarchy; new columns may be in another order.
     let (status, _, error) =
         run(path, &["predict", "m", "--data", "test.csv", "--keep", "id", "--out", "p.csv"], "");
     assert_eq!(status, 0, "{error}");
@@ -354,7 +354,7 @@ fn what_cannot_be_used_is_named() {
         assert!(error.contains(expected), "{error}");
         assert!(!path.join("m").exists());
     }
-    // A cell that is not a number makes categories of a column, and the user is told.
+    // A cell that is not a number turns a column into categories, with a note.
     let most = ["--data", "infinite.csv", "--label-column", "is", "--out", "i", "--epochs", "1"];
     let (status, _, error) = run(path, &[&["train", "g.toml"], &most[..]].concat(), "");
     assert_eq!(status, 0);
@@ -362,7 +362,7 @@ fn what_cannot_be_used_is_named() {
         error.contains("column `x` is read as categories, because `inf` is not a number"),
         "{error}"
     );
-    // New data without a column of the training data, and folders that are no models.
+    // New data without a column of the training data, and folders that are not models.
     assert_eq!(run(path, &[&TRAIN[..], &["--out", "m", "--epochs", "1"]].concat(), "").0, 0);
     let cases: [(&[&str], &str); 5] = [
         (&["predict", "m", "--data", "one.csv", "--out", "p.csv"], "one.csv: "),

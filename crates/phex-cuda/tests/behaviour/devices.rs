@@ -1,8 +1,8 @@
-//! The device that tests run on, and the errors where there is none.
+//! The device that tests run on, and the errors without one.
 
 use phex_cuda::{Device, Error};
 
-/// The first GPU; where there is none, says so and returns `None`.
+/// The first GPU; without one, reports a skipped test and returns `None`.
 pub(crate) fn device() -> Option<Device> {
     match Device::open(0) {
         Ok(device) => Some(device),

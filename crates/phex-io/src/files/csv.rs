@@ -219,7 +219,7 @@ fn quote_fault(mut bytes: &[u8], delimiter: u8) -> Option<&'static str> {
     }
 }
 
-/// What follows the quote that ends a cell, where there is one.
+/// The character after the quote that ends a cell, if there is one.
 fn after_quote(mut quoted: &[u8]) -> Option<&[u8]> {
     loop {
         let rest = &quoted[quoted.iter().position(|&byte| byte == b'"')? + 1..];

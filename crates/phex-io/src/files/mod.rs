@@ -1,4 +1,4 @@
-//! What every reader and writer of this crate stands on.
+//! The parts that every reader and writer of this crate uses.
 //!
 //! - [`input`]: bytes from a file or a stream, refused early when they break a limit.
 //! - [`limits`]: all limits, in one struct.

@@ -1,7 +1,7 @@
 //! Tables: scores, evidence, features and targets.
 //!
 //! [`cursor`] opens a table in any format and walks through its records, or reads blocks of columns
-//! straight into numbers. All readers stand on it:
+//! straight into numbers. All readers use it:
 //!
 //! - [`scores`] reads and writes tables with one row per example and one column per label, in
 //!   pieces, so that memory does not grow with the length of a table. `docs/reference/tables.md` describes

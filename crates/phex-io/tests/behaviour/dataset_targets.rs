@@ -85,7 +85,7 @@ fn worlds_and_ancestors() {
     let csv = "x,is\n1,puppy\n2,\n3,plant\n";
     let names = column("is", LabelForm::Name);
     let closed = TargetOptions { unlisted: Unlisted::Off, ..names.clone() };
-    // Nothing is known of the second row: it is not closed.
+    // The second row lists nothing, so it is not closed.
     assert_eq!(rows(&read("a.csv", csv, closed).unwrap()), ["+++--", ".....", "----+"]);
     let upwards = TargetOptions { ancestors: true, ..names.clone() };
     assert_eq!(rows(&read("a.csv", csv, upwards.clone()).unwrap()), ["+++..", ".....", "....+"]);

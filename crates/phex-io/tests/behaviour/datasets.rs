@@ -128,7 +128,7 @@ fn a_schema_is_applied_to_new_data() {
     assert_eq!(values(&data), [7., 0., 0., -9., 0., 1., 9., 0., 0., 1., 0., 0.]);
     let unseen = Unseen { column: "color".into(), count: 2, first: "pink".into() };
     assert_eq!(data.unseen, [unseen]);
-    // A number that is none is no longer taken for a category.
+    // A text that is not a number is an error here, not a category.
     let error = message("n.csv", "color,x\nred,many\n", &options);
     assert!(error.contains("n.csv:2: column `x`: the cell is `many`; a feature is"), "{error}");
     assert!(message("n.csv", "x\n1\n", &options).contains("no column is named `color`"));

@@ -20,7 +20,7 @@ fn an_array_that_claims_much_is_refused() {
         let error = read_bytes(&bytes, TableFormat::Npy, &["a", "b"], &[]).unwrap_err();
         assert!(error.to_string().contains("claims"), "{error}");
     }
-    // All rows at once are asked for: no more memory than the file has.
+    // All rows are requested at once; this takes no more memory than the file has.
     let stream = io::Cursor::new(npy("<f8", "(1000000000000, 2)", &[0; 64]));
     let mut reader =
         ScoreReader::from_reader(stream, "s", None, &labels, &[], &Limits::default()).unwrap();
@@ -130,7 +130,7 @@ proptest! {
 
 #[test]
 fn long_tables_are_read_in_pieces() {
-    // An endless table: only what is asked for is read.
+    // An endless table: only the requested rows are read.
     struct Endless(u64);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

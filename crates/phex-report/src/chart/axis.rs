@@ -100,7 +100,7 @@ impl Axis {
         if zero.is_some() {
             ticks.push((0.0, String::from("0")));
         }
-        // 1, 2, 5 in each decade where that is not too many, else every so many decades.
+        // 1, 2 and 5 in each decade, or a power of ten every few decades if these are too many.
         let (first, last) = (low.floor() as i32, high.ceil() as i32);
         let within = |value: f64| value >= least * 0.999 && value <= largest * 1.001;
         let fine: Vec<f64> = (first..=last)

@@ -97,7 +97,7 @@ pub fn figure_svg(figure: &Figure) -> String {
     chart.standalone()
 }
 
-/// Splits a text between words into lines of at most so many characters.
+/// Splits a text between words into lines of at most this many characters.
 fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

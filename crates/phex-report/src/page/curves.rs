@@ -24,7 +24,7 @@ pub struct EpochPoint {
     pub validation_loss: f64,
     /// The metric over the validation rows; NaN where it was not computed.
     pub metric: f64,
-    /// The learning rate; NaN where there is none.
+    /// The learning rate; NaN if there is none.
     pub learning_rate: f64,
 }
 

@@ -32,7 +32,7 @@ const HEAD: f64 = 58.0;
 const SCALE: f64 = 22.0;
 /// More arcs than this would hide the picture.
 const MOST_ARCS: usize = 150;
-/// How many one-of groups have a colour of their own in the style.
+/// How many colours the style has for one-of groups.
 const ONE_OF_COLOURS: usize = 6;
 
 /// Draws a graph as SVG text. Values, if given, colour the boxes of the labels.
@@ -82,7 +82,7 @@ pub fn graph_picture(graph: &RelationGraph, values: Option<&LabelValues<'_>>) ->
     picture.finish()
 }
 
-/// Whether a graph is to be written as a picture: by the name of the form, `svg`, else by the ending of the file.
+/// Whether to write a graph as a picture: if the format is `svg`, or else if the file name ends so.
 pub fn wants_picture(form: Option<&str>, path: &Path) -> bool {
     match form {
         Some(form) => form == "svg",

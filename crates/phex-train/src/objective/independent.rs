@@ -1,15 +1,7 @@
 //! Each label on its own: `Σ_t log(1 + exp(∓ℓ_t))` over the targets.
 
 use phex::infer::Evidence;
-
-pub(super) fn sigmoid(logit: f32) -> f32 {
-    1.0 / (1.0 + (-logit).exp())
-}
-
-/// `log(1 + e^x)` without overflow.
-pub(super) fn softplus(x: f32) -> f32 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
-}
+use phex::numeric::{sigmoid, softplus};
 
 /// The loss of a row; its gradient is added to `by_logit`.
 pub(super) fn loss(logits: &[f32], evidence: &[Evidence], by_logit: &mut [f32]) -> f64 {

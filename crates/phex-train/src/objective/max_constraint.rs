@@ -7,8 +7,7 @@
 
 use phex::graph::RelationGraph;
 use phex::infer::Evidence;
-
-use super::independent::{sigmoid, softplus};
+use phex::numeric::{sigmoid, softplus};
 
 /// The hierarchy from the leaves up.
 #[derive(Debug, Clone)]

@@ -134,7 +134,7 @@ impl Objective {
                 Ok(backend.run(&block, Want::default())?.marginals)
             }
             Objective::Independent { .. } => {
-                Ok(logits.iter().map(|&logit| independent::sigmoid(logit)).collect())
+                Ok(logits.iter().map(|&logit| phex::numeric::sigmoid(logit)).collect())
             }
             Objective::Softmax(softmax) => Ok(softmax.probabilities(logits)),
             Objective::MaxConstraint(constraint) => Ok(constraint.probabilities(logits)),

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{LabelId, Place, Strength};
+use crate::Named;
 
 /// A parent subsumes a child: it is a violation when the child is on and the parent is off.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,12 +85,17 @@ impl ExclusionRule {
 
     /// The name used in files and on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            ExclusionRule::NoCommonDescendant => "no-common-descendant",
-            ExclusionRule::NotSubsumed => "not-subsumed",
-            ExclusionRule::Siblings => "siblings",
-        }
+        Named::name(self)
     }
+}
+
+impl Named for ExclusionRule {
+    const WHAT: &'static str = "exclusion rule";
+    const CHOICES: &'static [(&'static str, ExclusionRule)] = &[
+        ("no-common-descendant", ExclusionRule::NoCommonDescendant),
+        ("not-subsumed", ExclusionRule::NotSubsumed),
+        ("siblings", ExclusionRule::Siblings),
+    ];
 }
 
 impl fmt::Display for ExclusionRule {

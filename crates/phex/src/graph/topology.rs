@@ -184,6 +184,19 @@ impl Topology {
         false
     }
 
+    /// The labels above a label, each once, nearest first.
+    pub fn ancestors(&self, id: LabelId) -> Vec<LabelId> {
+        let mut found = self.parents(id).to_vec();
+        let mut seen: std::collections::HashSet<LabelId> = found.iter().copied().collect();
+        let mut at = 0;
+        while at < found.len() {
+            let parents = self.parents(found[at]);
+            found.extend(parents.iter().filter(|&&parent| seen.insert(parent)));
+            at += 1;
+        }
+        found
+    }
+
     /// Whether one of the two subsumes the other.
     pub fn comparable(&self, a: LabelId, b: LabelId) -> bool {
         self.subsumes(a, b) || self.subsumes(b, a)

@@ -108,4 +108,30 @@ macro_rules! forward_to_own {
         }
     };
 }
-pub(crate) use forward_to_own;
+
+/// Implements [`Kernel::best`] and [`Kernel::sample`] for an engine that forwards both to its own
+/// functions, which do not need the model.
+macro_rules! forward_sets_to_own {
+    () => {
+        fn best(
+            &self,
+            _model: &$crate::model::Model,
+            block: &$crate::infer::Block<'_, f64>,
+            row: usize,
+            k: usize,
+        ) -> Result<Vec<$crate::infer::LabelSet>, $crate::Error> {
+            Ok(self.best(block, row, k))
+        }
+        fn sample(
+            &self,
+            _model: &$crate::model::Model,
+            block: &$crate::infer::Block<'_, f64>,
+            row: usize,
+            count: usize,
+            uniform: &mut dyn FnMut() -> f64,
+        ) -> Result<Vec<Vec<bool>>, $crate::Error> {
+            Ok(self.sample(block, row, count, uniform))
+        }
+    };
+}
+pub(crate) use {forward_sets_to_own, forward_to_own};

@@ -30,7 +30,7 @@ pub use advice::{Change, changes_for_exactness};
 pub use backend::{Accelerator, Backend};
 pub use engine::Engine;
 pub use evidence::Evidence;
-pub(crate) use kernel::{Kernel, Size, forward_to_own};
+pub(crate) use kernel::{Kernel, Size, forward_sets_to_own, forward_to_own};
 pub(crate) use options::in_range;
 pub use options::{GroupForm, MessageOptions, MessageOrder, Method, Options, SamplingOptions};
 pub use plan::{Plan, Refusal};

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 
+use crate::Error;
 use crate::model::OneOfGroup;
 
 /// Which results are wanted in addition to marginals and log-partitions.
@@ -111,6 +112,22 @@ pub enum RowStatus {
     /// No legal state agrees with the evidence. All results of the row are NaN, and log Z is minus
     /// infinity.
     Impossible,
+}
+
+impl RowStatus {
+    /// Requires an answer for this row of a model whose labels have these names.
+    ///
+    /// # Errors
+    /// [`Error::BadScore`] and [`Error::Impossible`].
+    pub fn require_answer(self, row: usize, names: &[String]) -> Result<(), Error> {
+        match self {
+            RowStatus::Answered => Ok(()),
+            RowStatus::BadScore { label } => {
+                Err(Error::BadScore { row, label: names[label].clone() })
+            }
+            RowStatus::Impossible => Err(Error::Impossible { row }),
+        }
+    }
 }
 
 /// The results for a block of rows.

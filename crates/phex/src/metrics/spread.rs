@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The mean of some values and how far they spread around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The mean, or the only value; NaN where there is none.
+    /// The mean, or the only value; NaN if there is none.
     pub mean: f64,
     /// The sample standard deviation, for two or more values.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,7 +48,7 @@ struct Tally {
     undetected: usize,
 }
 
-/// Holds both bounds of a model against brute force, after so many sweeps.
+/// Holds both bounds of a model against brute force, after this many sweeps.
 fn enclose(model: &Model, seed: u64, iterations: u32, tally: &mut Tally) {
     let messages = MessageOptions { iterations, ..MessageOptions::default() };
     let n = model.len();

@@ -7,7 +7,7 @@ use phex::model::Model;
 use phex::testkit::{Oracle, Random, RandomGraph};
 use phex::{Error, graph::RelationGraph};
 
-/// `Cov(x) g` of a row over the states that agree with what is known: NaN where there is none.
+/// `Cov(x) g` of a row over the states that agree with the evidence; NaN if there is none.
 fn brute(graph: &RelationGraph, scores: &[f64], known: &[Evidence], vector: &[f64]) -> Vec<f64> {
     let (oracle, n) = (Oracle::new(graph), graph.len());
     let on = |state: u32, label: usize| state >> label & 1 == 1;

@@ -119,7 +119,7 @@ fn rows_that_cannot_be_decided() {
     builder.hierarchy("animal", "dog", None);
     let graph = builder.build().unwrap();
     let engine = Engine::compile(Model::new(&graph).unwrap(), &Options::default()).unwrap();
-    // A score that is no number; a dog known to be no animal; a plain row.
+    // A score that is not a number; evidence of a dog that is not an animal; a plain row.
     let scores = [f64::NAN, 0.0, 1.0, 1.0, 1.0, -3.0];
     let mut evidence = [Evidence::Unknown; 6];
     (evidence[2], evidence[3]) = (Evidence::Off, Evidence::On);

@@ -44,7 +44,7 @@ fn erratum_1_the_parent_gets_minus_u_and_the_child_plus_u() {
     }
     assert_eq!(ising.j, [(0, 1, -1.0), (1, 2, -1.0)]);
     assert!(spread(&model, &ising, &scores) < 1e-12);
-    // As printed, the signs of the two sums are swapped: it punishes a dog that is no puppy.
+    // As printed, the signs of the two sums are swapped: it punishes a dog that is not a puppy.
     let mut printed = ising.clone();
     printed.h = vec![1.0 - 0.15, -1.0 + 1.0 + 0.35, -1.0 - 0.55];
     assert!((spread(&model, &printed, &scores) - 8.0).abs() < 1e-12);

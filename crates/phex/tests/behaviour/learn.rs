@@ -132,7 +132,7 @@ fn gradients_are_central_differences() {
                     case.brute(&moved.graph().unwrap(), &case.scores, loss)
                 };
                 if strengths.values()[at] < step {
-                    continue; // A cost below 0 is no cost.
+                    continue; // A cost cannot be below 0.
                 }
                 let slope = (moved(step) - moved(-step)) / (2.0 * step);
                 strengths_seen += 1;

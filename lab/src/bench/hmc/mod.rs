@@ -50,7 +50,7 @@ pub(crate) struct HmcCommand {
     /// How many runs at a time
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Start no run after so many seconds
+    /// Start no run after this many seconds
     #[arg(long)]
     seconds: Option<f64>,
 }

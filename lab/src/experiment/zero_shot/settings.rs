@@ -40,7 +40,7 @@ pub(crate) struct ZeroShotSettings {
     pub attribute_ridges: Vec<f64>,
     /// How features are scaled.
     pub scaling: Scaling,
-    /// At most so many rows per class, unless the data are generated; 0 means all.
+    /// At most this many rows per class, unless the data are generated; 0 means all.
     pub rows_a_class: usize,
     /// aPY: the area under the ROC curve of the detectors that noise imitates.
     pub detector_area: Option<f64>,

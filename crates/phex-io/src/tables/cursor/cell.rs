@@ -93,7 +93,7 @@ macro_rules! score {
     ($type:ident) => {
         impl BlockValue for $type {
             const MISSING: $type = $type::NAN;
-            const EXPECTED: &'static str = "a score is a number, or `nan` where there is none";
+            const EXPECTED: &'static str = "a score is a number, or `nan` if it is missing";
 
             #[inline]
             fn from_number(number: f64) -> Option<$type> {

@@ -49,7 +49,7 @@ impl NpyCursor {
             return Err(self.wrong(format!("the array has {columns} columns")));
         }
         let bytes = columns * self.header.item.size() as u64;
-        // A stream has no length to compare with: only a first row proves that there are so many
+        // A stream has no length to compare with: only a first row proves that there are that many
         // columns.
         if self.size.is_none() && rows > 0 {
             let mut row = Vec::new();

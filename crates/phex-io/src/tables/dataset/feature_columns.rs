@@ -259,7 +259,7 @@ fn finite(number: f64) -> Option<f32> {
 }
 
 fn number(cell: RecordCell<'_>) -> Result<f32, String> {
-    let expected = "a feature is a finite number, or empty, `?`, `NA` or `nan` where there is none";
+    let expected = "a feature is a finite number, or empty, `?`, `NA` or `nan` if it is missing";
     match cell {
         RecordCell::Missing => Ok(f32::NAN),
         RecordCell::Number(number) => {

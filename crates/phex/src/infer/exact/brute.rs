@@ -2,9 +2,8 @@
 //!
 //! The costs of the states are computed once. A row costs O(2ⁿ · n).
 
-use crate::Error;
 use crate::infer::{Answers, Block, Evidence, LabelSet, Unfit};
-use crate::infer::{Kernel, forward_to_own};
+use crate::infer::{Kernel, forward_sets_to_own, forward_to_own};
 use crate::model::Model;
 use crate::numeric::{Scalar, log_max};
 
@@ -140,25 +139,5 @@ impl Brute {
 
 impl Kernel for Brute {
     forward_to_own!();
-
-    fn best(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        k: usize,
-    ) -> Result<Vec<LabelSet>, Error> {
-        Ok(self.best(block, row, k))
-    }
-
-    fn sample(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        count: usize,
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Result<Vec<Vec<bool>>, Error> {
-        Ok(self.sample(block, row, count, uniform))
-    }
+    forward_sets_to_own!();
 }

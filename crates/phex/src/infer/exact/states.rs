@@ -5,9 +5,8 @@
 //! the labels that are on, and rows run side by side in lanes. A row costs O(labels on, summed over
 //! states). Scores are only added and compared before the softmax, so any finite score is safe.
 
-use crate::Error;
 use crate::infer::compiled::Compiled;
-use crate::infer::{Kernel, Size, forward_to_own};
+use crate::infer::{Kernel, Size, forward_sets_to_own, forward_to_own};
 use multiversion::multiversion;
 
 use crate::graph::LabelId;
@@ -316,24 +315,5 @@ impl Kernel for States {
         Compiled::States(self.view())
     }
 
-    fn best(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        k: usize,
-    ) -> Result<Vec<LabelSet>, Error> {
-        Ok(self.best(block, row, k))
-    }
-
-    fn sample(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        count: usize,
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Result<Vec<Vec<bool>>, Error> {
-        Ok(self.sample(block, row, count, uniform))
-    }
+    forward_sets_to_own!();
 }

@@ -74,10 +74,8 @@ impl Gibbs {
         sampling.sweeps = sampling.sweeps.max(2).next_multiple_of(2);
         sampling.temperatures = sampling.temperatures.max(1);
         if sampling.temperatures > 1 && !(sampling.hottest > 0.0 && sampling.hottest < 1.0) {
-            let why = format!(
-                "the hottest factor is {}, but has to be between 0 and 1",
-                sampling.hottest
-            );
+            let why =
+                format!("the hottest factor is {}, but must be between 0 and 1", sampling.hottest);
             return Err(Unfit::Shape(why));
         }
         let mut gibbs = Gibbs {

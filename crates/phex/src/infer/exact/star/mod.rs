@@ -16,9 +16,8 @@
 
 mod kernels;
 
-use crate::Error;
 use crate::infer::compiled::Compiled;
-use crate::infer::{Kernel, forward_to_own};
+use crate::infer::{Kernel, forward_sets_to_own, forward_to_own};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
@@ -552,24 +551,5 @@ impl Kernel for Star {
         Compiled::Classes(self.view())
     }
 
-    fn best(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        k: usize,
-    ) -> Result<Vec<LabelSet>, Error> {
-        Ok(self.best(block, row, k))
-    }
-
-    fn sample(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        count: usize,
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Result<Vec<Vec<bool>>, Error> {
-        Ok(self.sample(block, row, count, uniform))
-    }
+    forward_sets_to_own!();
 }
