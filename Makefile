@@ -13,7 +13,7 @@ RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Tests that cannot run append a line to it, which names the test and the reason.
 export PHEX_SKIPPED := $(abspath target/skipped.txt)
 
-.PHONY: help test fmt clippy doc unit candle cuda cuda-emulated deny python docs package msrv names wheel demo \
+.PHONY: help test fmt clippy doc unit truth candle cuda cuda-emulated deny python docs package msrv names wheel demo \
   bench bench-python peers peers-check schema clean
 .DEFAULT_GOAL := help
 
@@ -50,6 +50,11 @@ unit: $(PYTHON_STAMP) ## tests of the Rust crates
 
 candle: ## tests of phex-candle, which `make test` only lints
 	$(CARGO) test --locked -p phex-candle
+
+# Exact engines against enumeration with exact sums, on graphs and rows that aim at weak spots.
+PAIRS ?= 1000000
+truth: ## exact engines against enumeration, a million graphs with a row: make truth PAIRS=1000000
+	PHEX_TRUTH=$(PAIRS) $(CARGO) test --locked -p phex --test behaviour -- --nocapture exact_engines_tell_the_truth
 
 names: ## type names with three or more definitions: at most 8 may exist
 	lab/names.sh 8

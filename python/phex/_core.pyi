@@ -11,6 +11,7 @@ from phex._types import Flags, Float32, Float64, Known, Scores
 from phex.model import Model
 
 __all__ = [
+    "LEAF_SHARE",
     "CudaEngine",
     "Engine",
     "Finding",
@@ -28,13 +29,17 @@ __all__ = [
     "__version__",
     "contradiction",
     "decide",
+    "epoch_rows",
     "exclusion_marks",
     "graph_layout",
     "read_evidence",
+    "rows_with_leaf",
+    "score_scales",
     "set_threads",
     "threads",
 ]
 __version__: str
+LEAF_SHARE: float
 
 _StrengthLike: TypeAlias = Strength | str
 _Real = TypeVar("_Real", np.float32, np.float64)
@@ -45,6 +50,18 @@ def graph_layout(graph: Graph) -> tuple[list[int], list[float], list[str | None]
 def decide(graph: Graph, marginals: Scores, rule: str) -> tuple[Flags, NDArray[np.int64]]: ...
 def exclusion_marks(graph: Graph) -> list[tuple[list[str], Strength, str, int]]: ...
 def read_evidence(values: Float64, names: list[str]) -> Known: ...
+def score_scales(graph: Graph, inner_scale: float | None = None) -> Float32: ...
+def rows_with_leaf(graph: Graph, evidence: Known) -> Flags: ...
+def epoch_rows(
+    has_leaf: Flags,
+    share: float,
+    batch: int,
+    *,
+    seed: int,
+    epoch: int,
+    rank: int = 0,
+    of: int = 1,
+) -> NDArray[np.int64]: ...
 def contradiction(row: int, labels: list[str], evidence: list[int]) -> str: ...
 
 @final

@@ -93,7 +93,8 @@ fn schema(names: Option<Vec<String>>, features: usize) -> Result<FeatureSchema, 
     Ok(FeatureSchema { columns: names.into_iter().map(column).collect() })
 }
 
-fn targets(evidence: &[Evidence], labels: usize) -> Targets {
+/// Targets of rows of evidence.
+pub(crate) fn targets(evidence: &[Evidence], labels: usize) -> Targets {
     let mut targets = Targets::new(labels);
     for row in evidence.chunks_exact(labels) {
         let entries = row.iter().enumerate().filter(|(_, entry)| **entry != Evidence::Unknown);

@@ -15,6 +15,7 @@ mod head;
 mod layout;
 mod options;
 mod posterior;
+mod recipe;
 mod report;
 mod strength;
 mod strengths;
@@ -38,6 +39,7 @@ mod _core {
         head::Head,
         layout::{exclusion_marks, graph_layout},
         posterior::{Gradients, Plan, Posterior},
+        recipe::{epoch_rows, rows_with_leaf, score_scales},
         report::{Finding, Report, RootCause, Step},
         strength::Strength,
         strengths::Strengths,
@@ -46,6 +48,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("LEAF_SHARE", phex_train::Recipe::STANDARD.leaf_share)
     }
 }

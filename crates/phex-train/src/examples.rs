@@ -131,15 +131,7 @@ impl<'a> Examples<'a> {
 
     /// Whether each row is labelled with a leaf, or has every leaf on or off.
     pub(crate) fn have_leaf(&self, graph: &RelationGraph) -> Vec<bool> {
-        let mut is_leaf = vec![false; graph.len()];
-        graph.leaves().for_each(|leaf| is_leaf[leaf.index()] = true);
-        let leaves = is_leaf.iter().filter(|leaf| **leaf).count();
-        let has_leaf = |row: usize| {
-            let row = self.targets.row(row);
-            let listed = || row.listed.iter().filter(|entry| is_leaf[entry.label as usize]);
-            row.others_off || listed().any(|entry| entry.on) || listed().count() == leaves
-        };
-        (0..self.rows()).map(has_leaf).collect()
+        rows_with_leaf(self.targets, graph)
     }
 
     /// The weight of each row: 1 on average when balanced.
@@ -197,6 +189,19 @@ impl<'a> Examples<'a> {
         let names = graph.labels().iter().map(|label| label.name.as_str());
         phex::Error::contradiction(row, names, &self.targets.evidence(row)).into()
     }
+}
+
+/// Whether each row is labelled with a leaf, or has every leaf on or off.
+pub fn rows_with_leaf(targets: &Targets, graph: &RelationGraph) -> Vec<bool> {
+    let mut is_leaf = vec![false; graph.len()];
+    graph.leaves().for_each(|leaf| is_leaf[leaf.index()] = true);
+    let leaves = is_leaf.iter().filter(|leaf| **leaf).count();
+    let has_leaf = |row: usize| {
+        let row = targets.row(row);
+        let listed = || row.listed.iter().filter(|entry| is_leaf[entry.label as usize]);
+        row.others_off || listed().any(|entry| entry.on) || listed().count() == leaves
+    };
+    (0..targets.rows()).map(has_leaf).collect()
 }
 
 /// The order of rows in an epoch.

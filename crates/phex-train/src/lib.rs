@@ -39,13 +39,16 @@ pub use config::{
     ValidationConfig, WarmUp,
 };
 pub use error::Error;
-pub use examples::{ExampleCounts, Examples};
+pub use examples::{ExampleCounts, Examples, rows_with_leaf};
 pub use features::Standardiser;
-pub use head::Head;
+pub use head::{Head, score_scales};
 pub use labels::{LabelFormat, LabelSettings, read_unlisted};
 pub use model::{Predictor, TrainedModel};
 pub use recipe::Recipe;
 pub use run::{CheckpointKeeper, RunFolder, RunInputs, RunRecord};
 pub use taxonomy::TaxonomyDoubt;
-pub use trainer::{EpochRecord, Flow, Observer, Profile, Progress, Silent, TrainedRun, Trainer};
+pub use trainer::{
+    EpochRecord, Flow, Observer, Profile, Progress, Silent, TrainedRun, Trainer, WorkerPart,
+    epoch_rows,
+};
 pub use tune::{SettingSummary, Trial, Tuning};

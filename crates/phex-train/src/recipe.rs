@@ -220,8 +220,8 @@ impl Recipe {
             config.head.prior = 2 * counts.complete > rows;
         }
         let has_relations = matches!(config.objective, ObjectiveConfig::Relations { .. });
-        if has_relations && graph.is_single_label() && !choices.sets_inner_scale() {
-            config.head.inner_scale = self.inner_scale;
+        if has_relations && !choices.sets_inner_scale() {
+            config.head.inner_scale = self.inner_scale_of(graph);
         }
         let is_linear = config.head.hidden.is_empty();
         let mixes = !is_linear && choices.leaf_share.is_none() && choices.warm_up.is_none();
@@ -236,6 +236,11 @@ impl Recipe {
             config.stages.insert(0, first);
         }
         Ok(config)
+    }
+
+    /// The factor on the scores of labels that have children, for a head under these relations.
+    pub fn inner_scale_of(&self, graph: &RelationGraph) -> f64 {
+        if graph.is_single_label() { self.inner_scale } else { 1.0 }
     }
 
     /// Which rows choose the epoch to keep, and for how long.

@@ -33,7 +33,9 @@ waiting, so CUDA graphs can capture them. Rows without an answer are then NaN in
 the CPU and back, with a single warning. There are no second derivatives; they raise `RuntimeError`.
 """
 
+from phex.torch.head import RelationHead
 from phex.torch.layer import RelationLayer
 from phex.torch.loss import RelationLoss
+from phex.torch.sampler import LeafBatchSampler
 
-__all__ = ["RelationLayer", "RelationLoss"]
+__all__ = ["LeafBatchSampler", "RelationHead", "RelationLayer", "RelationLoss"]

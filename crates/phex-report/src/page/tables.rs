@@ -98,7 +98,7 @@ impl Piece for MethodTable {
                 if metric.higher_is_better { ("↑", "more") } else { ("↓", "less") };
             let _ = write!(
                 out,
-                "<th scope=\"col\" class=\"n\">{} <span title=\"{word} is better\">{arrow}</span></th>",
+                "<th scope=\"col\" class=\"n\">{}\u{a0}<span title=\"{word} is better\">{arrow}</span></th>",
                 escape(&metric.name)
             );
         }

@@ -43,6 +43,12 @@ pub(crate) struct Tape {
     norms: Vec<Option<Normalised>>,
 }
 
+/// The scale `s` of the labels of a graph, in its order.
+pub fn score_scales(graph: &RelationGraph, inner_scale: f64) -> Vec<f32> {
+    let inner = |id: LabelId| !graph.topology().children(id).is_empty();
+    graph.ids().map(|id| if inner(id) { inner_scale as f32 } else { 1.0 }).collect()
+}
+
 impl Head {
     /// A head with its initial weights. Hidden layers are uniform in ±1/√inputs; the last layer starts
     /// as the configuration says.
@@ -82,9 +88,7 @@ impl Head {
     pub fn of_graph(config: &HeadConfig, inputs: usize, graph: &RelationGraph, seed: u64) -> Head {
         let mut head = Head::new(config, inputs, graph.len(), seed);
         if config.inner_scale != 1.0 {
-            let inner = |id: LabelId| !graph.topology().children(id).is_empty();
-            let scale = |id| if inner(id) { config.inner_scale as f32 } else { 1.0 };
-            head.scale = Some(graph.ids().map(scale).collect());
+            head.scale = Some(score_scales(graph, config.inner_scale));
         }
         head
     }

@@ -28,6 +28,7 @@ use crate::objective::Objective;
 use crate::optimiser::Optimiser;
 use crate::{Error, checkpoint, prior};
 use batches::LeafRows;
+pub use batches::{WorkerPart, epoch_rows};
 pub use measure::TrainedRun;
 pub use observer::{Flow, Observer, Progress, Silent};
 pub(crate) use state::{BestWeights, StrengthState, TrainerState};
@@ -297,8 +298,8 @@ impl<'a> Trainer<'a> {
         let (at_stage, at_epoch) = (self.state.stage as u64, self.state.epoch as u64);
         let place = [self.config.seed, at_stage, at_epoch];
         let batch = self.config.optimiser.batch;
-        let order =
-            self.leaf_rows.mixed(shuffled(rows, mix(&place)), stage.leaf_share, batch, place);
+        let order = shuffled(rows, mix(&place));
+        let order = self.leaf_rows.mixed(order, stage.leaf_share, batch, place, WorkerPart::WHOLE);
         let mut steps = order.len().div_ceil(batch);
         // A norm over a batch of one row is meaningless.
         if self.config.head.norm == Norm::Batch && order.len() % batch == 1 && steps > 1 {

@@ -1,7 +1,8 @@
 //! The engine: a model compiled by one method, which runs on blocks of rows.
 //!
 //! The engine checks the scores and replaces those of bad rows with zero, so that kernels see
-//! finite scores only. It splits the rows into chunks of 64, which run on the threads of the
+//! finite scores only. Exact engines see no scores that could round others away ([`extreme`]). It
+//! splits the rows into chunks of 64, which run on the threads of the
 //! current rayon pool. Rows that have no answer become NaN in the end.
 //!
 //! No reduction runs across rows, so the answer for a row does not depend on its block, to the bit.
@@ -17,6 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use super::compiled::Compiled;
+use super::extreme::{self, Conditioned};
 use super::kernel::Kernel;
 use super::plan::{self, Plan};
 use super::{
@@ -57,6 +59,8 @@ pub struct Engine {
     /// Created when bounds are first requested. The inner `None` means that the model is too large
     /// for them.
     bounds: Arc<OnceLock<Option<Bounds>>>,
+    /// How much the relations can add to a log-weight.
+    spread: f64,
 }
 
 impl Engine {
@@ -71,7 +75,9 @@ impl Engine {
         let model = model.into();
         let (kernel, plan) = plan::choose(&model, options)?;
         let (kernel, plan) = (Arc::from(kernel), Arc::new(plan));
-        Ok(Engine { model, kernel, plan, options: options.clone(), bounds: Arc::default() })
+        let spread = extreme::spread(&model);
+        let options = options.clone();
+        Ok(Engine { model, kernel, plan, options, bounds: Arc::default(), spread })
     }
 
     /// The model.
@@ -175,7 +181,8 @@ impl Engine {
         Ok(posterior)
     }
 
-    /// Runs the kernel. Bad rows get scores of zero.
+    /// Runs the kernel. Bad rows get scores of zero. Rows with extreme scores are answered one by
+    /// one.
     fn run_chunk<T: Number>(
         &self,
         part: &Block<'_, T>,
@@ -194,17 +201,49 @@ impl Engine {
                 bounds.fill(part, answers);
             }
         };
-        if status.iter().all(|status| *status == RowStatus::Answered) {
+        let extreme = |row: usize| {
+            status[row] == RowStatus::Answered
+                && !self.plan.approximate
+                && part.row(row).iter().any(|score| score.to_f64().abs() > T::LARGE)
+        };
+        let special: Vec<usize> = (0..part.rows())
+            .filter(|&row| status[row] != RowStatus::Answered || extreme(row))
+            .collect();
+        if special.is_empty() {
             return run(part);
         }
         let n = part.labels();
         let mut scores = part.scores.to_vec();
-        for (row, status) in status.iter().enumerate() {
-            if *status != RowStatus::Answered {
-                scores[row * n..(row + 1) * n].fill(T::ZERO);
-            }
-        }
+        special.iter().for_each(|&row| scores[row * n..(row + 1) * n].fill(T::ZERO));
         run(&Block { scores: &scores, ..*part });
+        for row in special.into_iter().filter(|&row| extreme(row)) {
+            self.run_extreme(part, row, answers);
+        }
+    }
+
+    /// Answers one row with extreme scores.
+    fn run_extreme<T: Number>(
+        &self,
+        part: &Block<'_, T>,
+        row: usize,
+        answers: &mut Answers<'_, T>,
+    ) {
+        let (n, terms) = (self.model.len(), self.model.terms());
+        let scores = part.row(row).iter().map(|score| score.to_f64()).collect();
+        let evidence = (0..n).map(|label| part.evidence(row, label)).collect();
+        let wanted = answers.expectations.is_some();
+        let (kernel, model) = (&*self.kernel, &*self.model);
+        let answer = extreme::answer(kernel, model, self.spread, scores, evidence, wanted);
+        let narrow = |out: &mut [T], values: &[f64]| {
+            out.iter_mut().zip(values).for_each(|(out, value)| *out = T::from_f64(value.min(1.0)));
+        };
+        narrow(&mut answers.marginals[row * n..(row + 1) * n], &answer.marginals);
+        if let (Some(all), Some(values)) = (&mut answers.expectations, &answer.expectations) {
+            let out = &mut all[row * terms..(row + 1) * terms];
+            out.iter_mut().zip(values).for_each(|(out, value)| *out = T::from_f64(*value));
+        }
+        answers.log_partition[row] = answer.log_partition;
+        answers.error[row] = answer.error;
     }
 
     /// The engines that bound log Z, for approximate engines.
@@ -298,7 +337,27 @@ impl Engine {
         if self.plan.method != Method::Anneal {
             self.exact()?;
         }
-        self.kernel.best(&self.model, block, row, k)
+        let Some(part) = self.conditioned(block, row) else {
+            return self.kernel.best(&self.model, block, row, k);
+        };
+        let small = Block::new(block.labels(), &part.scores).with_evidence(&part.evidence);
+        let mut sets = self.kernel.best(&self.model, &small, 0, k)?;
+        if sets.len() < k {
+            // Sets beyond those that agree with the decided labels are wanted as well.
+            return self.kernel.best(&self.model, block, row, k);
+        }
+        sets.iter_mut().for_each(|set| set.log_weight += part.offset);
+        Ok(sets)
+    }
+
+    /// A row conditioned on the labels that large scores decide, or `None` for other rows.
+    fn conditioned(&self, block: &Block<'_, f64>, row: usize) -> Option<Conditioned> {
+        let large = block.row(row).iter().any(|score| score.abs() > extreme::LARGE);
+        (large && self.plan.exact).then(|| {
+            let evidence = (0..block.labels()).map(|label| block.evidence(row, label)).collect();
+            let (kernel, scores) = (&*self.kernel, block.row(row).to_vec());
+            extreme::condition(kernel, &self.model, self.spread, scores, evidence)
+        })
     }
 
     /// Draws label sets exactly from the distribution of a row. Empty when no state agrees with the
@@ -319,7 +378,13 @@ impl Engine {
         let mut random =
             Xoshiro256PlusPlus::seed_from_u64(seed ^ (row as u64).wrapping_mul(GOLDEN));
         let mut uniform = move || random.random::<f64>();
-        self.kernel.sample(&self.model, block, row, count, &mut uniform)
+        match self.conditioned(block, row) {
+            None => self.kernel.sample(&self.model, block, row, count, &mut uniform),
+            Some(part) => {
+                let small = Block::new(block.labels(), &part.scores).with_evidence(&part.evidence);
+                self.kernel.sample(&self.model, &small, 0, count, &mut uniform)
+            }
+        }
     }
 
     /// Best sets and samples are computed exactly or refused.

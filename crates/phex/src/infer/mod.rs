@@ -16,6 +16,7 @@ pub mod compiled;
 mod engine;
 mod evidence;
 pub(crate) mod exact;
+mod extreme;
 mod kernel;
 mod options;
 mod plan;

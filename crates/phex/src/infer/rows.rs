@@ -10,6 +10,11 @@ use crate::numeric::{Elementary, Scalar};
 /// A number type that engines run on: `f32` or `f64`.
 #[allow(private_bounds)] // Sealed, because the elementary functions are private.
 pub trait Number: Elementary + LinalgScalar {
+    /// Exact engines answer rows with scores beyond this one by one, in double precision (see
+    /// `extreme`). Sums of such scores would lose digits that matter.
+    #[doc(hidden)]
+    const LARGE: f64;
+
     /// The one of two matrices with the same entries that has this type.
     fn pick<'a>(narrow: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, Self>;
 
@@ -28,6 +33,8 @@ pub trait Number: Elementary + LinalgScalar {
 }
 
 impl Number for f32 {
+    const LARGE: f64 = 256.0;
+
     fn pick<'a>(narrow: &'a Array2<f32>, _: &'a Array2<f64>) -> ArrayView2<'a, f32> {
         narrow.view()
     }
@@ -47,6 +54,8 @@ impl Number for f32 {
 }
 
 impl Number for f64 {
+    const LARGE: f64 = super::extreme::LARGE;
+
     fn pick<'a>(_: &'a Array2<f32>, wide: &'a Array2<f64>) -> ArrayView2<'a, f64> {
         wide.view()
     }

@@ -17,3 +17,5 @@ mod lbp;
 mod learn;
 mod metrics;
 mod paths;
+mod silent;
+mod truth;

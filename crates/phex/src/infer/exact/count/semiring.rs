@@ -6,6 +6,8 @@ use crate::numeric::log_add;
 pub(super) trait Weight: Copy + PartialEq {
     const ZERO: Self;
     const ONE: Self;
+    /// Whether numbers can underflow, so that the mass of each node is checked.
+    const UNDERFLOWS: bool;
     /// Converts from a log-weight.
     fn from_log(log: f64) -> Self;
     /// Converts to a log-weight.
@@ -24,6 +26,7 @@ pub(super) struct Linear(f64);
 impl Weight for Linear {
     const ZERO: Linear = Linear(0.0);
     const ONE: Linear = Linear(1.0);
+    const UNDERFLOWS: bool = true;
 
     fn from_log(log: f64) -> Linear {
         Linear(log.exp())
@@ -60,6 +63,7 @@ pub(super) struct Log(f64);
 impl Weight for Log {
     const ZERO: Log = Log(f64::NEG_INFINITY);
     const ONE: Log = Log(0.0);
+    const UNDERFLOWS: bool = false;
 
     fn from_log(log: f64) -> Log {
         Log(log)
@@ -90,6 +94,7 @@ pub(super) struct Max(f64);
 impl Weight for Max {
     const ZERO: Max = Max(f64::NEG_INFINITY);
     const ONE: Max = Max(0.0);
+    const UNDERFLOWS: bool = false;
 
     fn from_log(log: f64) -> Max {
         Max(log)

@@ -6,13 +6,19 @@
 //! division. A label's marginal is `ν m` of its own input. Each pass costs O(states · inputs).
 //!
 //! Every message is scaled up to a peak at which products cannot overflow, so they can only
-//! underflow. What underflow loses is below the smallest normal number. A row is *doubtful* when
-//! the normaliser of some separator is not far above that, or when normalisers disagree. The caller
-//! computes such rows again with [`Wide`](super::number::Wide).
+//! underflow. A product loses at most the smallest normal number times the peaks of the messages
+//! that are multiplied after the underflow ([`spill`]). No entry of an upward message gets smaller
+//! than that unless the evidence rules it out, so upward messages bound the exact ones from above.
+//! A row is *doubtful* when the entries that were raised may matter: when the normaliser of some
+//! separator is not far above them. It is also doubtful when normalisers disagree, which shows what
+//! downward messages lost. The caller computes such rows again with [`Wide`](super::number::Wide).
+//!
+//! Testing the normalisers alone is not enough. A state that underflowed in two messages is missing
+//! from both sides of every test, although large scores beyond them may make it the likeliest.
 
 use multiversion::multiversion;
 
-use super::number::{Exponents, TableNumber};
+use super::number::{Exponents, Reach, TableNumber};
 use super::rows::RowWeights;
 use super::tables::{Bag, BagTables};
 
@@ -131,6 +137,16 @@ fn heights<N: TableNumber>(tables: &BagTables, bag: &Bag) -> (i32, i32) {
     }
 }
 
+/// The binary logarithm of the peaks that may still multiply a product of two inputs of a bag after
+/// it has underflowed. Label variables and fixed weights, which are at most 1, come first.
+#[inline(always)]
+fn spill<N: TableNumber>(bag: &Bag) -> i32 {
+    let children = bag.children.len();
+    let fixed = usize::from(bag.inputs > 4 && !bag.weight.is_empty());
+    let first = (bag.labels.len() + fixed).min(2);
+    height::<N>(bag) * (children as i32 - 2 + first as i32).max(0).min(children as i32)
+}
+
 #[inline(always)]
 fn fixed<N: TableNumber>(tables: &BagTables, bag: &Bag, state: usize) -> N {
     if bag.weight.is_empty() { N::ONE } else { N::weight(&tables.weights, bag.weight[state]) }
@@ -212,9 +228,10 @@ pub(super) fn shares<N: TableNumber>(scratch: &mut Scratch<N>) {
     }
 }
 
-/// The pass from the leaves. The weights of the label variables must be in the table.
+/// The pass from the leaves. The weights of the label variables must be in the table. `reach` has
+/// the entries that are not zero in exact arithmetic, or nothing where none is.
 #[multiversion(targets = "simd")]
-pub(super) fn up<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>) {
+pub(super) fn up<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>, reach: &[Reach]) {
     for (b, bag) in tables.bags.iter().enumerate() {
         let (inputs, rest) = scratch.up.split_at_mut(bag.out);
         let out = &mut rest[..bag.segments.len() - 1];
@@ -226,7 +243,17 @@ pub(super) fn up<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>) {
             _ => up_any::<N>(tables, bag, inputs, out),
         };
         let (factor, exponents) = peak.lift(heights::<N>(tables, bag).0);
-        out.iter_mut().for_each(|entry| *entry = entry.times(factor));
+        let least = N::LEAST + spill::<N>(bag);
+        let scale = |entry: &mut N, reach: Reach| {
+            // Scaling down may underflow once more.
+            *entry = entry.at_least(least, reach).times(factor).at_least(N::LEAST, reach);
+        };
+        if reach.is_empty() {
+            out.iter_mut().for_each(|entry| scale(entry, Reach::ONE));
+        } else {
+            let reach = &reach[bag.separator()];
+            out.iter_mut().zip(reach).for_each(|(entry, &reach)| scale(entry, reach));
+        }
         let mut inside = N::Exponents::NONE;
         for &(child, _) in &bag.children {
             inside = inside.add(scratch.below[child as usize]);
@@ -320,15 +347,17 @@ fn down_any<N: TableNumber>(
     own: &[N],
     down: &mut [N],
     cells: Option<&mut [N]>,
-) {
+) -> N {
     let mut after = Vec::new();
     let mut runs = Runs::new(tables, bag);
+    let mut beliefs = N::ZERO;
     let mut cells = cells.filter(|_| !bag.sums.start.is_empty());
     for (&message, range) in own.iter().zip(bag.segments.windows(2)) {
         for state in range[0] as usize..range[1] as usize {
             let base = message.times(fixed(tables, bag, state));
             let index = &bag.index[state * bag.inputs..(state + 1) * bag.inputs];
             let belief = spread_any(index, base, up, down, &mut after);
+            beliefs = beliefs.plus(belief);
             if let Some(cells) = &mut cells {
                 let items = bag.sums.start[state] as usize..bag.sums.start[state + 1] as usize;
                 for &(cell, times) in &bag.sums.items[items] {
@@ -342,6 +371,7 @@ fn down_any<N: TableNumber>(
         }
     }
     runs.finish(down);
+    beliefs
 }
 
 /// The pass from the roots, after [`up`]. It fills the cells if `sums` is set.
@@ -378,15 +408,20 @@ pub(super) fn down<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>,
         let exponents = scratch.above[b].add(scratch.below[b]).subtract(scratch.below[root]);
         // What underflowed before a message was scaled up is weighted by the other message.
         let lowered = whole.times(N::power(-above - below));
-        let (down, up) = (lowered.times(peak), lowered.times(scratch.peak[b]));
+        let raised = N::power(-spill::<N>(bag));
+        let (down, up) = (lowered.times(peak), lowered.times(scratch.peak[b]).times(raised));
         down.doubt(up, whole, exponents, truth, &mut scratch.doubt);
+        let scaled = whole.times(N::power(-below));
+        scaled.doubt(scaled, whole, exponents, truth, &mut scratch.doubt);
         let up = &scratch.up[..bag.out];
         if sums && !bag.sums.start.is_empty() {
-            down_any(tables, bag, up, own, inputs, Some(&mut scratch.cells));
+            let beliefs = down_any(tables, bag, up, own, inputs, Some(&mut scratch.cells));
             // Converts to fractions of this bag's normaliser, which has the scale of the parent's
             // message.
             let (factor, _) = scratch.peak[b].lift(above);
             let share = factor.over(whole);
+            let all = beliefs.times(factor);
+            all.doubt(all, all, exponents, truth, &mut scratch.doubt);
             bag.sums.cells.iter().for_each(|&cell| {
                 let slot = &mut scratch.cells[cell as usize];
                 *slot = slot.times(share);
@@ -397,7 +432,7 @@ pub(super) fn down<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>,
                 2 => down_bag::<N, 2>(tables, bag, up, own, inputs),
                 3 => down_bag::<N, 3>(tables, bag, up, own, inputs),
                 4 => down_bag::<N, 4>(tables, bag, up, own, inputs),
-                _ => down_any(tables, bag, up, own, inputs, None),
+                _ => drop(down_any(tables, bag, up, own, inputs, None)),
             }
         }
         let exponents = scratch.above[b].add(scratch.inside[b]).subtract(scratch.below[root]);
@@ -405,7 +440,9 @@ pub(super) fn down<N: TableNumber>(tables: &BagTables, scratch: &mut Scratch<N>,
             let at = 2 * variable as usize;
             let off = scratch.up[at].times(inputs[at]);
             let whole = off.plus(scratch.up[at + 1].times(inputs[at + 1]));
-            whole.doubt(whole, whole, exponents, truth, &mut scratch.doubt);
+            // A weight that was raised to the smallest number is weighted by what the label hears.
+            let heard = inputs[at].plus(inputs[at + 1]);
+            whole.doubt(whole.over(heard), whole, exponents, truth, &mut scratch.doubt);
         }
     }
 }

@@ -10,8 +10,8 @@
 //!
 //! Each pass costs O(Σ legal states · inputs) per row. Memory is a few numbers per separator entry.
 //! Rows are computed side by side in scaled linear arithmetic ([`kernel`]). At every bag the kernel
-//! checks that the mass is the partition function, and rows that may have underflowed are computed
-//! again with a separate exponent per number ([`number`]). Clipping scores instead would give wrong
+//! checks that the mass is the partition function and that nothing that underflowed can matter.
+//! Other rows are computed again with a separate exponent per number ([`number`]). Clipping scores instead would give wrong
 //! answers when two labels beyond the limit exclude each other.
 
 mod bags;
@@ -39,7 +39,7 @@ use crate::model::Model;
 use crate::numeric::Scalar;
 use distant::DistantPartners;
 use kernel::Scratch;
-use number::{F32x1, F32x16, F64x1, F64x8, TableNumber, Wide};
+use number::{F32x1, F32x16, F64x1, F64x8, Reach, TableNumber, Wide};
 use rows::RowWeights;
 use tables::BagTables;
 use variables::{Query, VariableNetwork};
@@ -209,11 +209,8 @@ impl Junction {
             let mut filled = RowWeights::default();
             for row in again {
                 filled.fill(&self.network, block, row);
-                self.pass(
-                    std::slice::from_ref(&filled),
-                    &mut scratch,
-                    answers.expectations.is_some(),
-                );
+                let want = answers.expectations.is_some();
+                self.pass(std::slice::from_ref(&filled), &mut scratch, &[], want);
                 self.answer(&scratch, 0, &filled, row, answers);
             }
         }
@@ -229,13 +226,20 @@ impl Junction {
         use number::Exponents;
         let mut scratch = Scratch::<N>::new(&self.tables, true);
         let mut filled = vec![RowWeights::default(); N::LANES];
+        // Without evidence, no message is zero in exact arithmetic.
+        let mut reach = block.evidence.map(|_| Scratch::<Reach>::new(&self.tables, false));
         let want = answers.expectations.is_some();
         for first in (0..block.rows()).step_by(N::LANES) {
             let count = N::LANES.min(block.rows() - first);
             for (lane, row) in filled[..count].iter_mut().enumerate() {
                 row.fill(&self.network, block, first + lane);
             }
-            self.pass(&filled[..count], &mut scratch, want);
+            if let Some(reach) = &mut reach {
+                kernel::weigh(&filled[..count], self.network.classes.len(), reach);
+                kernel::up(&self.tables, reach, &[]);
+            }
+            let reach = reach.as_ref().map_or(&[][..], |reach| &reach.up);
+            self.pass(&filled[..count], &mut scratch, reach, want);
             for (lane, row) in filled[..count].iter().enumerate() {
                 if scratch.doubt.lane(lane) != 0 {
                     again.push(first + lane);
@@ -247,11 +251,17 @@ impl Junction {
     }
 
     /// Runs both passes over some rows.
-    fn pass<N: TableNumber>(&self, rows: &[RowWeights], scratch: &mut Scratch<N>, want: bool) {
+    fn pass<N: TableNumber>(
+        &self,
+        rows: &[RowWeights],
+        scratch: &mut Scratch<N>,
+        reach: &[Reach],
+        want: bool,
+    ) {
         use number::Exponents;
         scratch.doubt = N::Exponents::NONE;
         kernel::weigh(rows, self.network.classes.len(), scratch);
-        kernel::up(&self.tables, scratch);
+        kernel::up(&self.tables, scratch, reach);
         kernel::down(&self.tables, scratch, want);
         kernel::shares(scratch);
         if want {

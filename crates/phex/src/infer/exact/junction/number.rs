@@ -8,6 +8,9 @@
 //! Below 1e-24 (f32) or 1e-280 (f64), what underflows may matter when summed over some 10⁷ states.
 //! Two ways to compute the same number may differ by a relative 1e-3 (f32) or 1e-9 (f64). A row
 //! beyond either limit is doubtful.
+//!
+//! [`Reach`] answers another question with the same passes: which messages are zero because the
+//! evidence rules their states out, and not because they underflowed.
 
 use super::tables::FixedWeights;
 use crate::numeric::Elementary as _;
@@ -20,6 +23,8 @@ pub(super) trait TableNumber: Copy + Send + Sync {
     type Exponents: Copy + Exponents;
     /// Products may reach two to this power, and sums of 2²⁵ of them do not overflow.
     const RANGE: i32;
+    /// Two to this power is the smallest normal number.
+    const LEAST: i32;
     fn times(self, other: Self) -> Self;
     fn plus(self, other: Self) -> Self;
     /// Division in which 0 / 0 is 0.
@@ -45,6 +50,9 @@ pub(super) trait TableNumber: Copy + Send + Sync {
         truth: Self,
         doubt: &mut Self::Exponents,
     );
+    /// Raises the lanes of this set to at least two to this power. Numbers that cannot underflow
+    /// stay as they are.
+    fn at_least(self, exponent: i32, lanes: Reach) -> Self;
     /// The mantissa and exponent of a lane.
     fn lane(&self, lane: usize) -> (f64, i64);
 }
@@ -92,6 +100,7 @@ macro_rules! lanes {
             const ONE: Self = $name([1.0; $lanes]);
             type Exponents = [i32; $lanes];
             const RANGE: i32 = $range;
+            const LEAST: i32 = 1 - $bias;
             #[inline(always)]
             fn times(mut self, other: Self) -> Self {
                 for lane in 0..$lanes {
@@ -174,11 +183,22 @@ macro_rules! lanes {
                 }
                 for lane in 0..$lanes {
                     let exact = weight[lane].exp_downwards();
-                    // A subnormal weight has few digits. It becomes zero, which is noticed where it
-                    // matters.
-                    weight[lane] = if exact < $type::MIN_POSITIVE { 0.0 } else { exact };
+                    // A subnormal weight has few digits. It becomes the smallest normal number,
+                    // which is noticed where it matters. Only evidence gives a weight of zero.
+                    let possible = weight[lane] > $type::NEG_INFINITY;
+                    let least = if possible { $type::MIN_POSITIVE } else { 0.0 };
+                    weight[lane] = if exact < $type::MIN_POSITIVE { least } else { exact };
                 }
                 $name(weight)
+            }
+            #[inline(always)]
+            fn at_least(mut self, exponent: i32, lanes: Reach) -> Self {
+                let least = $type::from_bits((($bias + exponent) as $bits) << $mantissa);
+                for lane in 0..$lanes {
+                    let least = if lanes.0 >> lane & 1 == 1 { least } else { 0.0 };
+                    self.0[lane] = if self.0[lane] < least { least } else { self.0[lane] };
+                }
+                self
             }
             #[inline(always)]
             fn lane(&self, lane: usize) -> (f64, i64) {
@@ -240,6 +260,7 @@ impl TableNumber for Wide {
     const ONE: Wide = Wide { mantissa: 0.5, exponent: 1 };
     type Exponents = [i32; 1];
     const RANGE: i32 = 0;
+    const LEAST: i32 = 0;
     #[inline(always)]
     fn times(self, other: Wide) -> Wide {
         let mantissa = self.mantissa * other.mantissa;
@@ -296,7 +317,72 @@ impl TableNumber for Wide {
     fn exp(_: usize, logarithm: impl Fn(usize) -> f64) -> Wide {
         Wide::exp(logarithm(0))
     }
+    fn at_least(self, _: i32, _: Reach) -> Wide {
+        self
+    }
     fn lane(&self, _: usize) -> (f64, i64) {
         (self.mantissa, self.exponent)
+    }
+}
+
+/// The lanes in which a number is not zero in exact arithmetic, as bits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Reach(u16);
+
+impl Exponents for () {
+    const NONE: () = ();
+    fn add(self, (): ()) {}
+    fn subtract(self, (): ()) {}
+    fn lane(&self, _: usize) -> i64 {
+        0
+    }
+}
+
+impl TableNumber for Reach {
+    const LANES: usize = 16;
+    const ZERO: Reach = Reach(0);
+    const ONE: Reach = Reach(u16::MAX);
+    type Exponents = ();
+    const RANGE: i32 = 0;
+    const LEAST: i32 = 0;
+    #[inline(always)]
+    fn times(self, other: Reach) -> Reach {
+        Reach(self.0 & other.0)
+    }
+    #[inline(always)]
+    fn plus(self, other: Reach) -> Reach {
+        Reach(self.0 | other.0)
+    }
+    fn over(self, other: Reach) -> Reach {
+        self.times(other)
+    }
+    #[inline(always)]
+    fn peak(self, other: Reach) -> Reach {
+        self.plus(other)
+    }
+    #[inline(always)]
+    fn weight(_: &FixedWeights, _: u32) -> Reach {
+        Reach::ONE
+    }
+    fn count(_: f32) -> Reach {
+        Reach::ONE
+    }
+    fn power(_: i32) -> Reach {
+        Reach::ONE
+    }
+    fn lift(self, _: i32) -> (Reach, ()) {
+        (Reach::ONE, ())
+    }
+    fn doubt(self, _: Reach, _: Reach, (): (), _: Reach, (): &mut ()) {}
+    fn exp(count: usize, logarithm: impl Fn(usize) -> f64) -> Reach {
+        let impossible = (0..count).filter(|&lane| logarithm(lane) == f64::NEG_INFINITY);
+        Reach(impossible.fold(u16::MAX, |lanes, lane| lanes & !(1 << lane)))
+    }
+    #[inline(always)]
+    fn at_least(self, _: i32, _: Reach) -> Reach {
+        self
+    }
+    fn lane(&self, lane: usize) -> (f64, i64) {
+        (f64::from(self.0 >> lane & 1), 0)
     }
 }

@@ -44,7 +44,7 @@ impl Junction {
         let mut scratch = Scratch::<Wide>::new(&self.tables, false);
         let variables = self.network.classes.len();
         kernel::weigh(std::slice::from_ref(&filled), variables, &mut scratch);
-        kernel::up(&self.tables, &mut scratch);
+        kernel::up(&self.tables, &mut scratch, &[]);
         let possible = scratch.log_partition(&self.tables, 0) > f64::NEG_INFINITY;
         possible.then_some(Sampler { junction: self, row: filled, up: scratch.up })
     }

@@ -162,12 +162,11 @@ impl BagTables {
         }
         let mut logarithm = vec![0.0; interned.len()];
         interned.iter().for_each(|(&bits, &at)| logarithm[at as usize] = f64::from_bits(bits));
-        // Subnormal weights have few digits. They become zero, which is noticed where it matters.
-        let normal = |least: f64, weight: f64| if weight < least { 0.0 } else { weight };
+        // Subnormal weights have few digits. They become the smallest normal number, which is
+        // noticed where it matters.
         let exact = logarithm.iter().map(|ln: &f64| ln.exp());
-        let double: Vec<f64> = exact.map(|weight| normal(f64::MIN_POSITIVE, weight)).collect();
-        let least = f64::from(f32::MIN_POSITIVE);
-        let single = double.iter().map(|&weight| normal(least, weight) as f32).collect();
+        let double: Vec<f64> = exact.map(|weight| weight.max(f64::MIN_POSITIVE)).collect();
+        let single = double.iter().map(|&weight| (weight as f32).max(f32::MIN_POSITIVE)).collect();
         let wide = logarithm.iter().map(|&ln| Wide::exp(ln)).collect();
         tables.weights = FixedWeights { logarithm, double, single, wide };
         tables.questions(network, states, &places, &number);
