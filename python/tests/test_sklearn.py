@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 import subprocess
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ pytest.importorskip("sklearn")
 import joblib
 import pandas
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -38,7 +39,7 @@ def trained() -> tuple[RelationClassifier, np.ndarray, np.ndarray]:
 
 def test_without_relations_it_is_a_softmax() -> None:
     X, y = animals.rows(400, 0, noise=3.0)
-    classifier = RelationClassifier(weight_decay=0.0, random_state=0).fit(X, y)
+    classifier = RelationClassifier(weight_decay=0.0, learning_rate=0.03, random_state=0).fit(X, y)
     p = classifier.predict_proba(X)
     logits = classifier.decision_logits(X).astype(np.float64)
     softmax = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -334,13 +335,87 @@ def test_folders_keep_everything(trained: tuple, tmp_path: Path) -> None:
     assert np.array_equal(RelationClassifier.load(tmp_path / "three").predict(X), sets.predict(X))
 
 
-def test_the_command_line_reads_folders(trained: tuple, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def command() -> str:
+    """The `phex` of the command line."""
     target = Path(__file__).parents[2] / "target"
     places = [target / "release" / "phex", target / "debug" / "phex"]
     built = sorted((place for place in places if place.exists()), key=lambda p: p.stat().st_mtime)
-    command = shutil.which("phex") or (str(built[-1]) if built else None)
-    if command is None:
+    found = shutil.which("phex") or (str(built[-1]) if built else None)
+    if found is None:
         pytest.skip("there is no `phex` to run: `cargo build --release` makes one")
+    return found
+
+
+def test_the_command_line_trains_alike(command: str, tmp_path: Path) -> None:
+    X, y = animals.rows(1200, 20)
+    X = X.round(3).astype(np.float32)
+    few = animals.coarse(y, 0.9, 2)
+    builder = phex.GraphBuilder().hierarchy("animal", list(animals.KINDS))
+    for kind, members in animals.KINDS.items():
+        builder.hierarchy(kind, members)
+    graph = builder.hierarchy("dog", ["husky", "poodle"]).single_label().build()
+    graph.save(tmp_path / "animals.toml")
+    columns = [f"x{at}" for at in range(X.shape[1])]
+    frame = pandas.DataFrame(X, columns=columns)
+    frame.assign(**{"is": few}).to_csv(tmp_path / "train.csv", index=False)
+    arguments = ["train", "animals.toml", "--data", "train.csv", "--label-column", "is"]
+    arguments += ["--out", "model"]
+    subprocess.run([command, *arguments], check=True, capture_output=True, cwd=tmp_path)
+    by_command = RelationClassifier.load(tmp_path / "model")
+    by_python = RelationClassifier(graph, random_state=0).fit(frame, few)
+
+    def settings(classifier: RelationClassifier) -> dict[str, Any]:
+        config = json.loads(classifier.head_.config)
+        del config["seed"]
+        return dict(config)
+
+    assert settings(by_command) == settings(by_python)
+    assert settings(by_python)["validation"]["fraction"] == 0.1
+    test, truth = animals.rows(2000, 21)
+    test = pandas.DataFrame(test.astype(np.float32), columns=columns)
+    leaves = [graph.index(leaf) for leaf in graph.leaves]
+    right = []
+    for classifier in (by_command, by_python):
+        p = classifier.predict_marginals(test)[:, leaves]
+        assert np.allclose(p.sum(axis=1), 1.0, atol=1e-6)
+        right.append((np.array(graph.leaves)[p.argmax(axis=1)] == truth).mean())
+    # Each draws its own validation rows.
+    assert abs(right[0] - right[1]) < 0.02
+    assert min(right) > 0.7
+
+
+@pytest.mark.parametrize("load", [load_iris, load_digits], ids=["iris", "digits"])
+def test_defaults_are_as_good_as_a_logistic_regression(load: Any) -> None:
+    X, y = load(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[: len(y) * 7 // 10], order[len(y) * 7 // 10 :]
+    ours = RelationClassifier(random_state=0).fit(X[train], y[train])
+    peer = LogisticRegression(max_iter=5000).fit(X[train], y[train])
+    assert ours.score(X[test], y[test]) > peer.score(X[test], y[test]) - 0.02
+    assert log_loss(y[test], ours.predict_proba(X[test])) < 0.2
+
+
+def test_a_taxonomy_has_one_leaf_per_row_and_unrelated_roots_are_a_warning() -> None:
+    X, y = animals.rows(300, 22)
+    few = animals.coarse(y, 0.5, 3)
+
+    def taxonomy() -> phex.GraphBuilder:
+        builder = phex.GraphBuilder()
+        for kind, members in animals.KINDS.items():
+            builder.hierarchy(kind, members)
+        return builder.hierarchy("dog", ["husky", "poodle"])
+
+    with pytest.warns(UserWarning, match="2 roots are unrelated"):
+        RelationClassifier(taxonomy().exclude("siblings").build(), epochs=1).fit(X, few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier = RelationClassifier(taxonomy().single_label().build(), random_state=0).fit(X, few)
+    assert json.loads(classifier.head_.config)["head"]["inner_scale"] == 0.1
+    assert np.allclose(classifier.predict_proba(X).sum(axis=1), 1.0, atol=1e-6)
+
+
+def test_the_command_line_reads_folders(trained: tuple, command: str, tmp_path: Path) -> None:
     classifier, X, _ = trained
     classifier.save(tmp_path / "model")
     np.save(tmp_path / "X.npy", X.astype(np.float32))

@@ -91,11 +91,11 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
         if command.run.restart { Tuning::new(metric) } else { read(&results, metric)? };
     let mut tables = TrainingTables::read(&command.set, &graph)?;
     tables.check_taxonomy(&command.set, &graph)?;
+    let (training, _) = tables.examples(&graph)?;
+    let config = Recipe::STANDARD.config(&choices, &training, &graph).map_err(with_flag)?;
     if tables.validation.is_none() && config.validation.fraction == 0.0 {
         bail!("strengths are compared on validation data: give --valid or --validation-fraction");
     }
-    let (training, _) = tables.examples(&graph)?;
-    let config = Recipe::STANDARD.config(&choices, &training, &graph).map_err(with_flag)?;
     let seeds = config.seed..config.seed.saturating_add(seed_count);
     let total = grid.len() as u64 * seed_count;
     let runs = TuningRuns { command, config, graph: &graph, tables: &tables, device: &device };
@@ -140,8 +140,7 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
 
 /// The choices for all runs; the grid has the strengths.
 fn choices(command: &TuneCommand) -> anyhow::Result<TrainingChoices> {
-    let fraction = command.set.validation_fraction;
-    let mut choices = command.settings.choices(command.engine.seed, fraction)?;
+    let mut choices = command.settings.choices(command.engine.seed, command.set.held_out())?;
     if choices.strength.is_some() {
         bail!("--grid has the strengths to compare; leave out --strength");
     }

@@ -149,7 +149,7 @@ impl Head {
         let trained = detached(py, || {
             let folder = run_folder.as_deref().map(RunFolder::open).transpose()?;
             let examples = Examples::new(&features, &targets, &graph.0)?;
-            let config = Recipe::ESTIMATOR.config(&choices, &examples, &graph.0)?;
+            let config = Recipe::STANDARD.config(&choices, &examples, &graph.0)?;
             let mut trainer = Trainer::new(config, &graph.0, &Options::default(), examples, None)?;
             if let Some(weights) = &weights {
                 trainer.weigh(weights)?;

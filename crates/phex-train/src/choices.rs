@@ -136,6 +136,11 @@ impl TrainingChoices {
         self.inner_scale.is_some() || self.sets_in("head", "inner_scale")
     }
 
+    /// Whether it is the user's choice where biases start.
+    pub(crate) fn sets_prior(&self) -> bool {
+        self.prior.is_some() || self.sets_in("head", "prior")
+    }
+
     /// The settings with these choices, not yet checked.
     pub(crate) fn settle(&self, recipe: &Recipe) -> Result<Config, Error> {
         let mut config = self.nested(Config {
@@ -347,10 +352,10 @@ mod tests {
     fn hidden_layers_have_a_learning_rate_of_their_own() {
         let rate = |text: &str| {
             let choices: TrainingChoices = serde_json::from_str(text).unwrap();
-            Recipe::ESTIMATOR.settle(&choices).unwrap().optimiser.learning_rate
+            Recipe::STANDARD.settle(&choices).unwrap().optimiser.learning_rate
         };
-        assert_eq!(rate("{}"), Recipe::ESTIMATOR.learning_rate);
-        assert_eq!(rate(r#"{"hidden": [4]}"#), Recipe::ESTIMATOR.hidden_learning_rate);
+        assert_eq!(rate("{}"), Recipe::STANDARD.learning_rate);
+        assert_eq!(rate(r#"{"hidden": [4]}"#), Recipe::STANDARD.hidden_learning_rate);
         assert_eq!(rate(r#"{"hidden": [4], "learning_rate": 0.5}"#), 0.5);
         let nested =
             r#"{"settings": {"head": {"hidden": [4]}, "optimiser": {"learning_rate": 0.5}}}"#;

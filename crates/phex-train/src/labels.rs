@@ -82,7 +82,8 @@ pub struct LabelSettings {
     /// The labels that numbers stand for, from 0; the graph's order if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<String>>,
-    /// What labels are that a row does not list; unknown if `None`.
+    /// What labels are that a row does not list. If `None`, they are unknown, but off in the hierarchical
+    /// attribute of ARFF files, which lists all labels of a row by convention.
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "write_unlisted",
@@ -184,6 +185,10 @@ impl LabelSettings {
             (None, None, true) if data.first().is_some_and(is_arff) => TargetSource::Hierarchical,
             (None, None, true) => TargetSource::Matrix,
         };
+        let unlisted = match source {
+            TargetSource::Hierarchical => Unlisted::Off,
+            _ => Unlisted::Unknown,
+        };
         let mut targets = TargetOptions::new(source);
         targets.form = match self.format {
             Some(LabelFormat::Id) => LabelForm::Id,
@@ -192,7 +197,7 @@ impl LabelSettings {
         };
         targets.separator.clone_from(&self.separator);
         targets.names.clone_from(&self.names);
-        targets.unlisted = self.unlisted.unwrap_or_default();
+        targets.unlisted = self.unlisted.unwrap_or(unlisted);
         targets.ancestors = self.ancestors;
         Ok(targets)
     }

@@ -1,23 +1,39 @@
 //! The recipe of training: every default, and the rules that derive settings from the examples.
 //!
-//! [`Recipe::STANDARD`] and [`Recipe::ESTIMATOR`] have the numbers. The command line, Python and the demo
-//! state only what a user chose ([`TrainingChoices`]) and let a recipe fill in the rest.
+//! [`Recipe::STANDARD`] has the numbers. The command line, Python and the demo state only what a user
+//! chose ([`TrainingChoices`]) and let the recipe fill in the rest. `docs/how-to/train.md` has what the
+//! rules achieve.
 //!
 //! # What follows from graph and rows
-//! - **Scale of inner scores.** In a single-label graph under relations, the scores of labels that have
-//!   children are multiplied by [`Recipe::inner_scale`]. An inner score collects the gradients of all
-//!   rows below it; without the scale it moves first and most, and the leaves learn little.
-//! - **Rows labelled with a leaf.** Where only some rows are, and at least [`Recipe::warm_up_rows`], a
-//!   linear head first trains on these alone ([`Recipe::warm_up_epochs`]), and a head with hidden layers
-//!   draws [`Recipe::leaf_share`] of each batch from them.
+//! With `n` rows, `d` features, a batch of `b` rows and the names of the fields of [`Recipe`]:
 //!
+//! - **Held-out rows.** With `n ≥ validation_rows` and no validation data, `validation_fraction` of the
+//!   rows are held out. They choose the epoch to keep. Fewer rows are all trained on, since so few could
+//!   not choose. `patience` validations without improvement end a stage, unless the user chose the
+//!   epochs.
+//! - **Batch.** `b = n / epoch_steps`, between `smallest_batch` and `batch`.
+//! - **Epochs.** `epochs`, or as many as make `steps` steps if that is more: the weights of few rows
+//!   have as far to go as those of many.
+//! - **Learning rate.** A linear head takes `learning_rate · √(rate_features / d)`. Adam moves each weight
+//!   by about the rate, and so the logits of a standardised row by about `√d` times that.
+//! - **Biases.** Where most rows say of every label whether it is on, biases start at the labels'
+//!   frequencies. Such labels are rare as a rule, and otherwise training begins with learning that. From
+//!   rows that leave labels open the frequencies would be a guess.
+//! - **Scale of inner scores.** In a single-label graph under relations, the scores of labels that have
+//!   children are multiplied by `inner_scale`. An inner score collects the gradients of all rows below
+//!   it; without the scale it moves first and most, and the leaves learn little. Where a row may be
+//!   several things at once, inner labels have something of their own to learn, and the scale is 1.
+//! - **Rows labelled with a leaf.** Where only some rows are, and at least `warm_up_rows`, a linear head
+//!   first trains on these alone ([`Recipe::warm_up_epochs`]), and a head with hidden layers draws
+//!   `leaf_share` of each batch from them.
 //! - **Learned strengths.** One strength for each relation is cross-fitted
 //!   ([`Recipe::strength_folds`]); there are too many for the rows that the weights are trained on. One
 //!   factor for all or for a kind of relations is learned together with the weights. Cross-fitting
 //!   brings its own start, so it takes no warm-up, and it needs full scores of the labels above leaves,
 //!   so it does not scale them.
 //!
-//! A choice of the user always wins over these rules.
+//! A choice of the user always wins over these rules, and a curriculum or stages of the user's leave
+//! their epochs as they are.
 
 use phex::graph::{RelationGraph, Strength};
 use phex::learn::{Loss, Tie};
@@ -42,8 +58,6 @@ pub struct Recipe {
     pub norm: Norm,
     /// Initial weights of the last layer.
     pub start: Start,
-    /// Whether biases start at the labels' frequencies.
-    pub prior: bool,
     /// Standardised features are clipped to ± this value; 0 means no clipping.
     pub feature_clip: f64,
     /// Factor on the scores of labels that have children, in single-label graphs.
@@ -56,8 +70,10 @@ pub struct Recipe {
     pub rule: UpdateRule,
     /// The momentum of [`UpdateRule::Sgd`].
     pub momentum: f64,
-    /// Size of a step of a linear head.
+    /// Size of a step of a linear head over [`Recipe::rate_features`] features.
     pub learning_rate: f64,
+    /// Over `d` features the size of a step is `learning_rate · √(rate_features / d)`.
+    pub rate_features: usize,
     /// Size of a step of a head with hidden layers.
     pub hidden_learning_rate: f64,
     /// Weight decay per step, times the learning rate.
@@ -77,6 +93,8 @@ pub struct Recipe {
     pub clip: f64,
     /// Epochs of the stage that trains on all rows.
     pub epochs: usize,
+    /// With few rows, this stage has more epochs, so that it makes this many steps.
+    pub steps: usize,
     /// A warm-up needs so many rows labelled with a leaf: with fewer, validation might hold out all of
     /// them.
     pub warm_up_rows: usize,
@@ -99,6 +117,8 @@ pub struct Recipe {
     pub fold_rate: f64,
     /// Fraction of rows held out for validation when no validation data are given.
     pub validation_fraction: f64,
+    /// Fewer rows hold out none.
+    pub validation_rows: usize,
     /// The metric that chooses the epoch to keep.
     pub metric: Metric,
     /// Validations without improvement that end a stage; 0 means never.
@@ -124,7 +144,6 @@ impl Recipe {
         input_dropout: 0.0,
         norm: Norm::None,
         start: Start::Zero,
-        prior: false,
         feature_clip: 0.0,
         inner_scale: 0.1,
         leaf_share: 0.25,
@@ -132,15 +151,17 @@ impl Recipe {
         rule: UpdateRule::AdamW { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
         momentum: 0.9,
         learning_rate: 1e-3,
+        rate_features: 256,
         hidden_learning_rate: 1e-3,
         weight_decay: 1e-4,
         schedule: RateSchedule::Cosine { warm_up: 0.0 },
         batch: 64,
-        smallest_batch: 64,
-        epoch_steps: 1,
+        smallest_batch: 8,
+        epoch_steps: 20,
         average: 0.0,
         clip: 0.0,
         epochs: 30,
+        steps: 4000,
         warm_up_rows: 10,
         warm_up_epochs: 1000,
         warm_up_validations: 10,
@@ -150,9 +171,10 @@ impl Recipe {
         strength_folds: 2,
         fold_prior: 0.1,
         fold_rate: 0.03,
-        validation_fraction: 0.0,
+        validation_fraction: 0.1,
+        validation_rows: 1000,
         metric: Metric::Loss,
-        patience: 0,
+        patience: 5,
         tuning_metric: Metric::AuPrc,
         tuning_strengths: &[
             StrengthSetting::All(Strength::Hard),
@@ -166,20 +188,6 @@ impl Recipe {
         tuning_seeds: 3,
         checkpoint_seconds: 30.0,
         seed: 0,
-    };
-
-    /// The recipe of estimators such as `phex.sklearn.RelationClassifier`. They are often fitted on few
-    /// rows, and users expect the optimum of one call: steps are larger and more numerous.
-    pub const ESTIMATOR: Recipe = Recipe {
-        prior: true,
-        learning_rate: 0.03,
-        hidden_learning_rate: 3e-3,
-        weight_decay: 0.01,
-        schedule: RateSchedule::Cosine { warm_up: 0.1 },
-        smallest_batch: 8,
-        epoch_steps: 20,
-        epochs: 50,
-        ..Recipe::STANDARD
     };
 
     /// The complete settings of a run: what the user chose, and the rest by this recipe.
@@ -202,7 +210,7 @@ impl Recipe {
     /// let choices = TrainingChoices { learning_rate: Some(0.01), ..TrainingChoices::default() };
     /// let config = Recipe::STANDARD.config(&choices, &examples, &graph)?;
     /// assert_eq!(config.optimiser.learning_rate, 0.01);
-    /// assert_eq!(config.optimiser.batch, Recipe::STANDARD.batch);
+    /// assert_eq!(config.optimiser.batch, Recipe::STANDARD.smallest_batch);
     /// // Four epochs over 10 rows take as many steps as one over all 40.
     /// assert_eq!((config.stages[0].name.as_str(), config.stages[0].epochs), ("warm-up", 4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -217,11 +225,14 @@ impl Recipe {
         graph: &RelationGraph,
     ) -> Result<Config, Error> {
         let mut config = self.settle(choices)?;
-        if choices.batch.is_none() && !choices.sets_in("optimiser", "batch") {
-            let rows = examples.rows() / self.epoch_steps;
-            config.optimiser.batch = rows.clamp(self.smallest_batch, self.batch);
-        }
+        let (rows, features) = (examples.rows(), examples.features.columns);
+        self.set_validation(&mut config, choices, rows);
+        self.set_steps(&mut config, choices, rows, features);
         let counts = examples.counts(graph);
+        let is_softmax = matches!(config.objective, ObjectiveConfig::Softmax { .. });
+        if !is_softmax && !choices.sets_prior() {
+            config.head.prior = 2 * counts.complete > rows;
+        }
         let has_relations = matches!(config.objective, ObjectiveConfig::Relations { .. });
         let cross_fits = matches!(config.strengths, StrengthConfig::CrossFitted { .. });
         if has_relations && !cross_fits && !choices.sets_inner_scale() {
@@ -247,8 +258,45 @@ impl Recipe {
         if graph.is_single_label() { self.inner_scale } else { 1.0 }
     }
 
-    /// The settings as far as they do not depend on the examples, checked: everything but smaller
-    /// batches and an automatic warm-up.
+    /// Which rows choose the epoch to keep, and for how long.
+    fn set_validation(&self, config: &mut Config, choices: &TrainingChoices, rows: usize) {
+        let chosen = choices.validation_fraction.is_some();
+        if !chosen && !choices.sets_in("validation", "fraction") && rows >= self.validation_rows {
+            config.validation.fraction = self.validation_fraction;
+        }
+        let epochs = choices.epochs.is_some() || choices.sets_stages();
+        if !epochs && choices.patience.is_none() && !choices.sets_in("validation", "patience") {
+            config.validation.patience = self.patience;
+        }
+    }
+
+    /// The number and the size of the steps.
+    fn set_steps(
+        &self,
+        config: &mut Config,
+        choices: &TrainingChoices,
+        rows: usize,
+        features: usize,
+    ) {
+        if choices.batch.is_none() && !choices.sets_in("optimiser", "batch") {
+            let batch = rows / self.epoch_steps;
+            config.optimiser.batch = batch.clamp(self.smallest_batch, self.batch);
+        }
+        if choices.epochs.is_none() && !choices.sets_stages() {
+            let trained = (rows as f64 * (1.0 - config.validation.fraction)) as usize;
+            let per_epoch = trained.div_ceil(config.optimiser.batch).max(1);
+            config.stages[0].epochs = self.epochs.max(self.steps.div_ceil(per_epoch));
+        }
+        let chosen =
+            choices.learning_rate.is_some() || choices.sets_in("optimiser", "learning_rate");
+        if config.head.hidden.is_empty() && !chosen {
+            let scale = (self.rate_features as f64 / features as f64).sqrt();
+            config.optimiser.learning_rate = self.learning_rate * scale;
+        }
+    }
+
+    /// The settings as far as they do not depend on the examples, checked: the rest is what the header
+    /// of the module lists.
     ///
     /// # Errors
     /// [`Error::Setting`] when a choice is out of range or does not fit another one.
@@ -291,7 +339,7 @@ impl Recipe {
         }
     }
 
-    /// The head.
+    /// The head, as far as it does not depend on graph and examples.
     pub fn head(&self) -> HeadConfig {
         HeadConfig {
             hidden: self.hidden.to_vec(),
@@ -299,7 +347,7 @@ impl Recipe {
             input_dropout: self.input_dropout,
             norm: self.norm,
             start: self.start,
-            prior: self.prior,
+            prior: false,
             feature_clip: self.feature_clip,
             inner_scale: 1.0,
         }
@@ -331,13 +379,9 @@ impl Recipe {
         }
     }
 
-    /// Validation.
+    /// Validation, as far as it does not depend on the examples: no rows are held out.
     pub fn validation(&self) -> ValidationConfig {
-        ValidationConfig {
-            fraction: self.validation_fraction,
-            metric: self.metric,
-            patience: self.patience,
-        }
+        ValidationConfig { fraction: 0.0, metric: self.metric, patience: 0 }
     }
 
     /// Learned strengths with this tie; `folds` of 0 learns them together with the weights.
@@ -377,6 +421,11 @@ mod tests {
 
     /// The settings for 40 rows of which 10 are labelled with a leaf.
     fn config(single_label: bool, choices: &str) -> Config {
+        config_of(40, 1, single_label, choices)
+    }
+
+    /// The settings for so many rows and features; a quarter of the rows is labelled with a leaf.
+    fn config_of(rows: usize, columns: usize, single_label: bool, choices: &str) -> Config {
         let mut builder = GraphBuilder::new();
         builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
         if single_label {
@@ -384,9 +433,10 @@ mod tests {
         }
         let graph = builder.build().unwrap();
         let mut targets = Targets::new(graph.len());
-        (0..40).for_each(|row| targets.push(&[Target { label: (row % 4) / 3, on: true }], false));
-        let features =
-            Features { names: vec!["x".into()], rows: 40, columns: 1, values: vec![0.0; 40] };
+        let label = |row: usize| (row % 4 / 3) as u32;
+        (0..rows).for_each(|row| targets.push(&[Target { label: label(row), on: true }], false));
+        let names = (0..columns).map(|at| at.to_string()).collect();
+        let features = Features { names, rows, columns, values: vec![0.0; rows * columns] };
         let examples = Examples::new(&features, &targets, &graph).unwrap();
         let choices: TrainingChoices = serde_json::from_str(choices).unwrap();
         Recipe::STANDARD.config(&choices, &examples, &graph).unwrap()
@@ -408,5 +458,62 @@ mod tests {
         let nested = config(true, r#"{"settings": {"head": {"inner_scale": 0.5}}}"#);
         assert_eq!(nested.head.inner_scale, 0.5);
         assert_eq!(config(true, r#"{"objective": "independent"}"#).head.inner_scale, 1.0);
+    }
+
+    #[test]
+    fn many_rows_hold_some_out_and_few_rows_make_as_many_steps() {
+        let recipe = Recipe::STANDARD;
+        let few = config(true, "{}");
+        assert_eq!((few.validation.fraction, few.optimiser.batch), (0.0, recipe.smallest_batch));
+        let last = &few.stages[1];
+        assert_eq!(last.epochs * 40_usize.div_ceil(recipe.smallest_batch), recipe.steps);
+        let many = config_of(20_000, 4, true, "{}");
+        let validation = (recipe.validation_fraction, recipe.patience);
+        assert_eq!((many.validation.fraction, many.validation.patience), validation);
+        assert_eq!((many.optimiser.batch, many.stages[1].epochs), (recipe.batch, recipe.epochs));
+        // A quarter of the reference's root is twice the rate.
+        let rate = config_of(40, recipe.rate_features / 4, true, "{}").optimiser.learning_rate;
+        assert!((rate - 2.0 * recipe.learning_rate).abs() < 1e-12);
+        let network = config(true, r#"{"hidden": [8]}"#).optimiser.learning_rate;
+        assert_eq!(network, recipe.hidden_learning_rate);
+    }
+
+    #[test]
+    fn biases_start_at_frequencies_where_all_labels_are_known() {
+        let mut builder = GraphBuilder::new();
+        builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
+        let graph = builder.build().unwrap();
+        let of = |complete: usize, choices: &str| {
+            let mut targets = Targets::new(graph.len());
+            let dog = [Target { label: graph.id("dog").unwrap().0, on: true }];
+            (0..40).for_each(|row| targets.push(&dog, row < complete));
+            let names = vec![String::from("x")];
+            let features = Features { names, rows: 40, columns: 1, values: vec![0.0; 40] };
+            let examples = Examples::new(&features, &targets, &graph).unwrap();
+            let choices: TrainingChoices = serde_json::from_str(choices).unwrap();
+            Recipe::STANDARD.config(&choices, &examples, &graph).unwrap().head.prior
+        };
+        assert!(of(40, "{}") && of(21, "{}") && !of(20, "{}"));
+        assert!(!of(40, r#"{"prior": false}"#) && of(0, r#"{"prior": true}"#));
+        assert!(!of(40, r#"{"settings": {"head": {"prior": false}}}"#));
+    }
+
+    #[test]
+    fn choices_win_over_the_rules() {
+        let chosen = config_of(
+            20_000,
+            4,
+            true,
+            r#"{"epochs": 3, "learning_rate": 0.5, "batch": 7, "validation_fraction": 0.0}"#,
+        );
+        assert_eq!((chosen.stages[1].epochs, chosen.optimiser.batch), (3, 7));
+        assert_eq!((chosen.optimiser.learning_rate, chosen.validation.fraction), (0.5, 0.0));
+        assert_eq!(chosen.validation.patience, 0, "the epochs are the user's");
+        let nested = r#"{"settings": {"optimiser": {"learning_rate": 0.5, "batch": 7},
+            "validation": {"fraction": 0.3, "patience": 2}, "stages": [{"epochs": 3}]}}"#;
+        let nested = config_of(20_000, 4, true, nested);
+        assert_eq!((nested.optimiser.learning_rate, nested.optimiser.batch), (0.5, 7));
+        assert_eq!((nested.validation.fraction, nested.validation.patience), (0.3, 2));
+        assert_eq!(nested.stages.iter().map(|stage| stage.epochs).collect::<Vec<_>>(), [3]);
     }
 }

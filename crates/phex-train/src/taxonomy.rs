@@ -2,18 +2,20 @@
 //!
 //! Rows that list one label each, and none as off, come from a taxonomy as a rule: each thing is one
 //! of its kinds. If the relations do not say so, such rows have no negatives, and the best model of
-//! them turns everything on.
+//! them turns everything on. The same is true of rows that list several labels, none of them as off.
 
 use phex::graph::{LabelId, RelationGraph};
 
 use crate::Examples;
 
-/// What the relations leave out although each row lists one label.
+/// What the relations leave out although rows list only labels that are on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaxonomyDoubt {
-    /// No label excludes another one.
+    /// Each row lists one label, and no label excludes another one.
     NothingExcludes,
-    /// Roots that no relation connects.
+    /// Rows list several labels, none as off, and no label excludes another one.
+    NoNegatives,
+    /// Each row lists one label, and no relation connects these roots.
     UnrelatedRoots(Vec<LabelId>),
 }
 
@@ -29,13 +31,29 @@ impl Examples<'_> {
         self.rows() > 0 && (0..self.rows()).all(lists_one)
     }
 
-    /// What the relations leave out, if each row lists one label.
+    /// Whether no label of any row is off.
+    fn lack_negatives(&self) -> bool {
+        (0..self.rows()).all(|row| {
+            let target = self.targets.row(row);
+            !target.others_off && target.listed.iter().all(|entry| entry.on)
+        })
+    }
+
+    /// What the relations leave out, if rows list only labels that are on.
     pub fn taxonomy_doubt(&self, graph: &RelationGraph) -> Option<TaxonomyDoubt> {
-        if graph.len() < 2 || !self.list_one_label(graph) {
+        if graph.len() < 2 || !self.lack_negatives() {
             return None;
         }
+        let one_label = self.list_one_label(graph);
         if !graph.has_exclusions() {
-            return Some(TaxonomyDoubt::NothingExcludes);
+            let doubt = match one_label {
+                true => TaxonomyDoubt::NothingExcludes,
+                false => TaxonomyDoubt::NoNegatives,
+            };
+            return Some(doubt);
+        }
+        if !one_label {
+            return None;
         }
         let roots = graph.unrelated_roots();
         (!roots.is_empty()).then_some(TaxonomyDoubt::UnrelatedRoots(roots))

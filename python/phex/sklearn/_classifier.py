@@ -64,8 +64,8 @@ class RelationClassifier(RelationAnswers):
     Features are numbers; they are standardised, in float32, and missing ones (NaN) stand at their mean.
     The same `random_state` gives the same bits. A run looks for Ctrl-C.
 
-    Parameters of training that are None are left to the recipe for estimators in `phex-train`.
-    `json.loads(classifier.head_.config)` shows what it chose.
+    Parameters of training that are None are left to the recipe of `phex-train`, which is that of the
+    command line. `json.loads(classifier.head_.config)` shows what it chose.
 
     Args:
         relations: A `phex.Graph`, or the path of one. None: of a label a row, that exactly one is on (a
@@ -74,17 +74,18 @@ class RelationClassifier(RelationAnswers):
         dropout: The fraction of hidden values dropped at random in training.
         input_dropout: The fraction of features dropped at random in training.
         norm: Normalisation of hidden layers: `none`, `batch` or `layer`.
-        prior: Whether biases start at the frequencies of the labels.
+        prior: Whether biases start at the frequencies of the labels. None: they do where
+            most rows say of every label whether it is on.
         inner_scale: The factor on the scores of labels that have children. None: .1 for single-label
             graphs, else 1.
         loss: `joint` (minus the log-probability of all targets of a row at once) or `marginal` (the sum
             over its targets). Only the latter accepts rows that contradict hard relations.
-        epochs: How often training goes over the rows.
-        learning_rate: The size of a step.
+        epochs: How often training goes over the rows. None: 30, or as many as make 4000 steps.
+        learning_rate: The size of a step. None: .001 with hidden layers, else .001 √(256 / features).
         weight_decay: Weight decay per step, times the learning rate.
         schedule: How the learning rate changes: `cosine` or `linear` (down to zero; `cosine=0.1` goes up
             over a tenth of the steps first), `constant`, or `step=10,0.5` (times 0.5 every 10 epochs).
-        batch_size: Rows per step.
+        batch_size: Rows per step. None: a twentieth of the rows, between 8 and 64.
         strength: The strength of all relations in training and after it: `hard`, `u=0.5`, `q=0.1`,
             `w=2`, or `scale=2` on the costs given. None: as in the graph.
         learn_strengths: Learn soft strengths: `scale` (one factor), `kind` (one for hierarchy, one for
@@ -97,9 +98,11 @@ class RelationClassifier(RelationAnswers):
             coarse rows favour leaves at random before fine rows are seen.
         leaf_share: The share of each batch that is drawn from the rows labelled with a leaf. None: .25
             with hidden layers where only some rows have a leaf, else 0.
-        validation_fraction: The fraction of the rows held out to choose the epoch to keep.
+        validation_fraction: The fraction of the rows held out to choose the epoch to keep. None: .1 of
+            1000 rows or more, else 0; 0 trains on all rows.
         metric: What chooses it: `loss`, `accuracy` or `au-prc`.
-        patience: Training ends after so many epochs without improvement; 0 means never.
+        patience: Training ends after so many epochs without improvement; 0 means never. None: 5, or 0
+            if `epochs` are given.
         class_weight: None, `balanced` (rows count by how rare their most specific label is) or a
             dictionary from labels to weights, 1 where there is none.
         unlisted: What a row says of labels that it does not name: `unknown`, or `off` (and everything
@@ -245,9 +248,19 @@ class RelationClassifier(RelationAnswers):
         if not ((targets.known == 0).any() or graph.exclusions or graph.one_of or graph.rule):
             warnings.warn(
                 "neither y nor the relations say of any row that a label is off, so all labels will "
-                "come out as on; give exclusions, or unlisted='off'",
+                "come out as on; build the graph with single_label() if each row is exactly one "
+                "kind, or give unlisted='off'",
                 stacklevel=2,
             )
+        elif targets.given is not None and not (targets.known == 0).any():
+            for finding in graph.check().of_kind("unrelated-roots"):
+                warnings.warn(
+                    f"y has one label per row, but {len(finding.labels)} roots are unrelated, such as "
+                    f"`{finding.labels[0]}` and `{finding.labels[1]}`, so nothing says that a row is "
+                    "not all of them; build the graph with single_label() if each row is exactly one "
+                    "kind",
+                    stacklevel=2,
+                )
         self._set_labels(targets)
         self._take(self._train(features, targets, weights))
         if self.run_folder is not None:

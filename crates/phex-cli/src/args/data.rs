@@ -52,7 +52,7 @@ pub(crate) struct LabelArguments {
     /// Names of the labels that numbers stand for, one per line, from 0 [default: the graph's order]
     #[arg(long, value_name = "FILE")]
     pub(crate) label_names: Option<PathBuf>,
-    /// State of labels that a row does not list [default: unknown]
+    /// State of labels that a row does not list [default: unknown; off in ARFF's hierarchical attribute]
     #[arg(
         long,
         value_name = "STATE",

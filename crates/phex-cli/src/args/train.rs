@@ -139,8 +139,9 @@ pub(crate) struct TrainingSet {
         conflicts_with = "valid",
         help_heading = "Data",
         help = with_default(
-            "Without validation data: fraction of the rows to hold out for validation, below 1",
-            RECIPE.validation_fraction
+            "Without validation data: fraction of the rows to hold out for validation, below 1; 0 trains \
+             on all rows",
+            format!("{} of {} rows or more, else 0", RECIPE.validation_fraction, RECIPE.validation_rows)
         )
     )]
     pub(crate) validation_fraction: Option<f64>,
@@ -215,7 +216,8 @@ pub(crate) struct SettingArguments {
     ))]
     pub(crate) leaf_share: Option<f64>,
     #[arg(long, value_name = "N", help = with_default(
-        "Passes over the training rows", RECIPE.epochs
+        "Passes over the training rows",
+        format!("{}, or as many as make {} steps", RECIPE.epochs, RECIPE.steps)
     ))]
     pub(crate) epochs: Option<usize>,
     /// Learn the strengths of soft relations: one factor (`scale`), one per kind of relation (`kind`), or
@@ -263,7 +265,8 @@ pub(crate) struct SettingArguments {
     )]
     pub(crate) metric: Option<Metric>,
     #[arg(long, value_name = "EPOCHS", help = with_default(
-        "End a stage after this many validations without improvement; 0 means never", RECIPE.patience
+        "End a stage after this many validations without improvement; 0 means never",
+        format!("{}, or 0 with --epochs", RECIPE.patience)
     ))]
     pub(crate) patience: Option<usize>,
     /// Widths of hidden layers, separated by commas; `none` is a linear head [default: none]
@@ -297,7 +300,8 @@ pub(crate) struct SettingArguments {
         require_equals = true,
         default_missing_value = "true",
         help = with_default(
-            "Start the biases of the last layer at the frequencies of the labels", RECIPE.prior
+            "Start the biases of the last layer at the frequencies of the labels",
+            "true where most rows have every label on or off"
         )
     )]
     pub(crate) prior: Option<bool>,
@@ -324,7 +328,11 @@ pub(crate) struct SettingArguments {
     ))]
     pub(crate) momentum: Option<f64>,
     #[arg(long, value_name = "RATE", help_heading = "Optimiser", help = with_default(
-        "Size of a step", RECIPE.learning_rate
+        "Size of a step",
+        format!(
+            "{}; for a linear head over d features {} √({} / d)",
+            RECIPE.hidden_learning_rate, RECIPE.learning_rate, RECIPE.rate_features
+        )
     ))]
     pub(crate) learning_rate: Option<f64>,
     #[arg(long, value_name = "RATE", help_heading = "Optimiser", help = with_default(
@@ -338,7 +346,8 @@ pub(crate) struct SettingArguments {
     ))]
     pub(crate) rate_schedule: Option<RateSchedule>,
     #[arg(long, value_name = "ROWS", help_heading = "Optimiser", help = with_default(
-        "Rows per step", RECIPE.batch
+        "Rows per step",
+        format!("rows / {}, between {} and {}", RECIPE.epoch_steps, RECIPE.smallest_batch, RECIPE.batch)
     ))]
     pub(crate) batch: Option<usize>,
     #[arg(long, value_name = "MEMORY", help_heading = "Optimiser", help = with_default(
@@ -351,4 +360,12 @@ pub(crate) struct SettingArguments {
         "Shorten longer gradients to this length; 0 means never", RECIPE.clip
     ))]
     pub(crate) clip: Option<f64>,
+}
+
+impl TrainingSet {
+    /// The fraction of the rows to hold out, if the user chose it. Validation data choose it too: no
+    /// rows are held out beside them.
+    pub(crate) fn held_out(&self) -> Option<f64> {
+        if self.valid.is_empty() { self.validation_fraction } else { Some(0.0) }
+    }
 }

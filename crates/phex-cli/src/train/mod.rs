@@ -32,7 +32,7 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
         quiet: command.run.quiet,
     };
     outputs.check(&folder)?;
-    let choices = command.settings.choices(command.engine.seed, command.set.validation_fraction)?;
+    let choices = command.settings.choices(command.engine.seed, command.set.held_out())?;
     // Settings are checked before data are read, which may take long.
     Recipe::STANDARD.settle(&choices).map_err(with_flag)?;
     let graph = command.graph.given_graph()?;

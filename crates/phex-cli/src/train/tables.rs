@@ -44,8 +44,8 @@ impl TrainingTables {
         Ok(TrainingTables { training, validation, labels, notes })
     }
 
-    /// Checks that the relations say what the rows suggest: stops where nothing excludes anything, and
-    /// notes where roots are unrelated.
+    /// Checks that the relations say what the rows suggest: stops where nothing can be known to be off,
+    /// and notes where roots are unrelated.
     pub(crate) fn check_taxonomy(
         &mut self,
         arguments: &TrainingSet,
@@ -60,6 +60,12 @@ impl TrainingTables {
                 "each row lists one label, but no label of the graph excludes another, so a model that \
                  turns every label on would be the best; give --single-label if each row is exactly one \
                  kind, or --multi-label if a row may be several at once"
+            ),
+            Some(TaxonomyDoubt::NoNegatives) => bail!(
+                "no row says that a label is off, and no label of the graph excludes another, so a model \
+                 that turns every label on would be the best; give --unlisted off if rows list all of \
+                 their labels, --single-label if each row is exactly one kind, or --multi-label to train \
+                 nevertheless"
             ),
             Some(TaxonomyDoubt::UnrelatedRoots(roots)) => self.notes.push(format!(
                 "each row lists one label, but {} roots are unrelated (`{}`, `{}`, …), so nothing says \

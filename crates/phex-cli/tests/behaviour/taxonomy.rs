@@ -58,16 +58,7 @@ fn folder() -> tempfile::TempDir {
 
 fn train(path: &Path, graph: &str, more: &[&str]) -> (i32, Value, String) {
     let base = ["train", graph, "--data", "train.csv", "--label-column", "is", "--json"];
-    let rest = [
-        "--validation-fraction",
-        "0.1",
-        "--no-report",
-        "--out",
-        "m",
-        "--restart",
-        "--learning-rate",
-        "0.03",
-    ];
+    let rest = ["--no-report", "--out", "m", "--restart"];
     let (status, out, error) = run(path, &[&base[..], &rest[..], more].concat(), "");
     (status, serde_json::from_str(&out).unwrap_or_default(), error)
 }
@@ -117,6 +108,8 @@ fn one_word_gives_the_better_model_and_no_number_praises_the_other() {
     assert!(record["verdict"].is_null() && error.contains("\nlabel frequencies "), "{error}");
     let of_single = accuracy(path);
     assert!(of_single > of_siblings + 0.05, "{of_single} {of_siblings}");
+    // What the recipe derived: a tenth of 1200 rows chooses the epoch.
+    assert_eq!(record["validation_rows"], 120);
     // The word survives in the model, and the flag means the same.
     let graph = fs::read_to_string(path.join("m/graph.json")).unwrap();
     assert!(graph.contains("\"single_label\": true"), "{graph}");
@@ -161,4 +154,22 @@ fn training_stops_where_nothing_excludes_anything() {
     let (_, out, _) = run(path, &["eval", "m", "--data", "train.csv"], "");
     assert!(out.contains("–  (no label is known to be off)") && !out.contains("1.0000"), "{out}");
     assert_eq!(train(path, "plain.toml", &["--single-label", "--epochs", "2"]).0, 0);
+}
+
+#[test]
+fn training_stops_where_several_labels_are_listed_and_none_can_be_off() {
+    let folder = folder();
+    let path = folder.path();
+    let text: String = (0..40).map(|at| format!("{at},f{}k0;f3k1\n", at % 4)).collect();
+    fs::write(path.join("list.csv"), format!("x,is\n{text}")).unwrap();
+    let base = ["train", "plain.toml", "--data", "list.csv", "--label-column", "is", "--out", "l"];
+    let list = ["--label-format", "list", "--epochs", "1"];
+    let with = |more: &[&str]| run(path, &[&base[..], &list, more].concat(), "");
+    let (status, _, error) = with(&[]);
+    assert_eq!(status, 2);
+    assert!(error.contains("no row says that a label is off"), "{error}");
+    assert!(error.contains("--unlisted off") && error.contains("--multi-label"), "{error}");
+    let (status, _, error) = with(&["--unlisted", "off"]);
+    assert_eq!(status, 0, "{error}");
+    assert_eq!(with(&["--multi-label", "--restart"]).0, 0);
 }

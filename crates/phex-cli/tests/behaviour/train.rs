@@ -414,8 +414,6 @@ fn arff_files_are_graph_and_data_at_once() {
             "train.arff",
             "--valid",
             "valid.arff",
-            "--unlisted",
-            "off",
             "--epochs",
             "60",
             "--learning-rate",
@@ -438,7 +436,7 @@ fn arff_files_are_graph_and_data_at_once() {
     let (status, out, error) = run(path, &["eval", "m", "--data", "valid.arff", "--json"], "");
     assert_eq!(status, 0, "{error}");
     let evaluation: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(evaluation["counts"]["known"], 80, "closed by the flags that the model remembers");
+    assert_eq!(evaluation["counts"]["known"], 80, "the attribute lists all labels of a row");
     assert!(evaluation["average_precision"]["micro"].as_f64().unwrap() > 0.95, "{out}");
     let predict = ["predict", "m", "--data", "valid.arff", "--out", "p.parquet"];
     assert_eq!(run(path, &predict, "").0, 0);
@@ -450,8 +448,6 @@ fn arff_files_are_graph_and_data_at_once() {
         "p.parquet",
         "--data",
         "valid.arff",
-        "--unlisted",
-        "off",
         "--json",
     ];
     let (status, again, error) = run(path, &eval, "");
