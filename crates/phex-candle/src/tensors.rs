@@ -28,7 +28,7 @@ pub(crate) fn scores<T: Number + WithDType>(
     model: &Model,
 ) -> Result<Vec<T>, Error> {
     let scores: Vec<T> = logits.flatten_all()?.to_vec1()?;
-    let usable = |score: &T| score.to_f64().abs() <= SCORE_LIMIT;
+    let usable = |&score: &T| Scalar::to_f64(score).abs() <= SCORE_LIMIT;
     match scores.iter().position(|score| !usable(score)) {
         None => Ok(scores),
         Some(at) => {
