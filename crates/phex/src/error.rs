@@ -138,6 +138,29 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// A value is not a finished probability, or not its logit.
+    #[error(
+        "row {row}: {value} is not a probability of `{label}`: probabilities are between 0 and 1; if these are scores, give them as logits"
+    )]
+    NotFinished {
+        /// The row, counted from 0.
+        row: usize,
+        /// The label.
+        label: String,
+        /// The value.
+        value: f64,
+    },
+    /// The graph has no relations that probabilities could violate.
+    #[error(
+        "the graph has no relations, so all probabilities are consistent with it; declare a hierarchy, exclusions or a one-of group"
+    )]
+    NoRelations,
+    /// These relations cannot be reconciled as requested.
+    #[error("the probabilities cannot be reconciled in this way: {reason}")]
+    Unreconcilable {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A label number is too large.
     #[error("label number {label} is out of range: there are {labels} labels, counted from 0")]
     LabelOutOfRange {

@@ -43,6 +43,7 @@ pub mod metrics;
 pub mod model;
 mod named;
 pub mod numeric;
+pub mod reconcile;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 

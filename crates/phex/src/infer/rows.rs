@@ -5,11 +5,11 @@ use ndarray::{Array2, ArrayView2, LinalgScalar};
 use super::kernel::Kernel;
 use super::{Answers, Backend, Evidence, Posterior, Want};
 use crate::Error;
-use crate::numeric::{Elementary, Scalar};
+use crate::numeric::{Grid, LogLane, Scalar};
 
 /// A number type that engines run on: `f32` or `f64`.
 #[allow(private_bounds)] // Sealed, because the elementary functions are private.
-pub trait Number: Elementary + LinalgScalar {
+pub trait Number: LogLane + Grid + LinalgScalar {
     /// Exact engines answer rows with scores beyond this one by one, in double precision (see
     /// `extreme`). Sums of such scores would lose digits that matter.
     #[doc(hidden)]

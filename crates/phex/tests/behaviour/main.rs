@@ -17,5 +17,6 @@ mod lbp;
 mod learn;
 mod metrics;
 mod paths;
+mod reconcile;
 mod silent;
 mod truth;

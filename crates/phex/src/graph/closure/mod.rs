@@ -9,6 +9,7 @@
 //! and others off? Dead labels, forced labels, implied relations, equivalence and the last step of
 //! `sparsify` are all of this form.
 
+mod constant;
 mod count;
 mod densify;
 mod entail;

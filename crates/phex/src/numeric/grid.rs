@@ -1,0 +1,86 @@
+//! Rounding in a chosen direction: the probabilities that a number type can represent form a grid.
+
+use super::Scalar;
+
+/// A number type whose neighbours are known.
+pub(crate) trait Grid: Scalar {
+    /// The distance from 1 to the next larger number.
+    const STEP: f64;
+    /// Logits of probabilities are clipped to plus and minus this.
+    const CLIP: f64;
+    /// The largest number that is at most this.
+    fn round_down(value: f64) -> Self;
+    /// The smallest number that is at least this.
+    fn round_up(value: f64) -> Self;
+    /// The next smaller number.
+    fn below(self) -> Self;
+
+    /// Rounds a probability towards one half, and away from 0 and 1. Then the side that is
+    /// unlikely loses nothing, and the likely side loses at most one unit in the last place.
+    fn towards_half(probability: f64) -> Self {
+        if probability > 0.5 {
+            let one = Self::ONE.below();
+            let down = Self::round_down(probability);
+            if down > one { one } else { down }
+        } else {
+            Self::round_up(probability)
+        }
+    }
+}
+
+impl Grid for f32 {
+    const STEP: f64 = f32::EPSILON as f64;
+    const CLIP: f64 = 15.0;
+
+    #[inline(always)]
+    fn round_down(value: f64) -> f32 {
+        let near = value as f32;
+        if f64::from(near) > value { near.next_down() } else { near }
+    }
+
+    #[inline(always)]
+    fn round_up(value: f64) -> f32 {
+        let near = value as f32;
+        if f64::from(near) < value { near.next_up() } else { near }
+    }
+
+    #[inline(always)]
+    fn below(self) -> f32 {
+        self.next_down()
+    }
+}
+
+impl Grid for f64 {
+    const STEP: f64 = f64::EPSILON;
+    const CLIP: f64 = 30.0;
+
+    #[inline(always)]
+    fn round_down(value: f64) -> f64 {
+        value
+    }
+
+    #[inline(always)]
+    fn round_up(value: f64) -> f64 {
+        value
+    }
+
+    #[inline(always)]
+    fn below(self) -> f64 {
+        self.next_down()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_goes_in_the_promised_direction() {
+        for value in [1e-12, 0.1, 0.3, 0.5, 0.7, 0.999_999_99, 1.0 - 1e-12] {
+            assert!(f64::from(f32::round_down(value)) <= value);
+            assert!(f64::from(f32::round_up(value)) >= value);
+            let half = f64::from(f32::towards_half(value));
+            assert!((half - 0.5).abs() <= (value - 0.5).abs() && half < 1.0, "{value}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! From a graph to parts that engines can handle.
+//!
+//! Labels that never change are taken out, the rest falls into components ([`relations`]), and each
+//! component gets the cheapest engine that can handle it.
+
+mod families;
+mod relations;
+
+pub(super) use self::families::{Families, NONE};
+pub(super) use self::relations::Component;
+use self::relations::LiveRelations;
+use super::forest::ForestPart;
+use super::plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
+use super::{ReconcileLoss, ReconcileOptions};
+use crate::Error;
+use crate::graph::RelationGraph;
+
+/// A part of the graph with its engine.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// `pool` or `family`.
+    Forest(ForestPart),
+}
+
+/// A compiled graph.
+#[derive(Debug)]
+pub(super) struct CompiledParts {
+    /// The value of each label that never changes.
+    pub(super) constant: Vec<Option<bool>>,
+    pub(super) parts: Vec<Part>,
+    pub(super) plan: ReconcilePlan,
+}
+
+/// Compiles a graph.
+pub(super) fn compile(
+    graph: &RelationGraph,
+    options: &ReconcileOptions,
+) -> Result<CompiledParts, Error> {
+    options.check(graph.len())?;
+    let LiveRelations { constant, components, soft } = LiveRelations::of(graph)?;
+    let weights = options.weights.clone().unwrap_or_else(|| vec![1.0; graph.len()]);
+    let uniform = weights.windows(2).all(|pair| pair[0] == pair[1]);
+    let mut plan = ReconcilePlan {
+        never: constant.iter().filter(|value| **value == Some(false)).count(),
+        always: constant.iter().filter(|value| **value == Some(true)).count(),
+        soft,
+        ..ReconcilePlan::default()
+    };
+    let mut parts = Vec::new();
+    let mut related = plan.never + plan.always;
+    for component in &components {
+        related += component.labels.len();
+        let (part, planned) = choose(graph, component, &weights, uniform, options)?;
+        merge(&mut plan.parts, planned);
+        parts.push(part);
+    }
+    plan.free = graph.len() - related;
+    plan.parts.sort_by_key(|part| part.engine);
+    Ok(CompiledParts { constant, parts, plan })
+}
+
+/// Adds a part to those of the same engine.
+fn merge(parts: &mut Vec<PlannedPart>, new: PlannedPart) {
+    let same = |part: &&mut PlannedPart| part.engine == new.engine && part.hull == new.hull;
+    match parts.iter_mut().find(same) {
+        None => parts.push(new),
+        Some(part) => {
+            part.parts += 1;
+            part.labels += new.labels;
+            part.rows += new.rows;
+            part.operations += new.operations;
+        }
+    }
+}
+
+fn choose(
+    _graph: &RelationGraph,
+    component: &Component,
+    weights: &[f64],
+    uniform: bool,
+    options: &ReconcileOptions,
+) -> Result<(Part, PlannedPart), Error> {
+    let brier = options.loss == ReconcileLoss::Brier;
+    let takes = |engine| options.engine.is_none_or(|wanted| wanted == engine);
+    let labels = component.labels.len();
+    if let Some(forest) = Families::of(component, weights) {
+        let rows = (0..forest.groups()).filter(|&g| !forest.is_free(g)).count();
+        if forest.plain && takes(ReconcileEngine::Pool) {
+            let part = ForestPart::new(forest, ReconcileEngine::Pool);
+            let planned = PlannedPart {
+                engine: ReconcileEngine::Pool,
+                parts: 1,
+                labels,
+                rows,
+                why: String::from("a forest with nothing but hierarchy"),
+                exact: true,
+                hull: true,
+                operations: 20.0 * labels as f64,
+            };
+            return Ok((Part::Forest(part), planned));
+        }
+        if !brier && uniform && takes(ReconcileEngine::Family) {
+            let part = ForestPart::new(forest, ReconcileEngine::Family);
+            let planned = PlannedPart {
+                engine: ReconcileEngine::Family,
+                parts: 1,
+                labels,
+                rows,
+                why: String::from("a forest whose siblings exclude each other"),
+                exact: false,
+                hull: true,
+                operations: 600.0 * labels as f64,
+            };
+            return Ok((Part::Forest(part), planned));
+        }
+    }
+    Err(Error::Unreconcilable { reason: String::from("no engine can handle these relations") })
+}
+
+/// The forest of a graph that has one part, for tests.
+#[cfg(test)]
+pub(super) fn forest_of(graph: &RelationGraph) -> Option<Families> {
+    let relations = LiveRelations::of(graph).ok()?;
+    Families::of(relations.components.first()?, &vec![1.0; graph.len()])
+}

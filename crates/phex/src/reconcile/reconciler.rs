@@ -1,0 +1,178 @@
+//! A graph compiled for reconciling, which runs on blocks of rows.
+//!
+//! Rows are split into chunks, which run on the threads of the current rayon pool. No sum runs
+//! across rows, so the answer for a row does not depend on its block, to the bit.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::compile::{CompiledParts, Part, compile};
+use super::forest::probabilities_of;
+use super::rows::{Chunk, RowOutcome, RunSettings};
+use super::{FinishedRows, ReconcileLoss, ReconcileOptions, ReconcilePlan, Reconciled};
+use crate::Error;
+use crate::graph::RelationGraph;
+use crate::infer::Number;
+use crate::numeric::softplus;
+
+/// How many rows one thread processes at a time: enough that lanes are refilled often.
+const ROWS: usize = 256;
+
+/// A graph compiled for reconciling. It is cheap to clone and can be shared between threads.
+///
+/// ```
+/// use phex::graph::GraphBuilder;
+/// use phex::reconcile::{FinishedRows, ReconcileOptions, Reconciler};
+///
+/// let mut builder = GraphBuilder::new();
+/// builder.hierarchy("animal", "dog", None);
+/// let reconciler = Reconciler::compile(&builder.build()?, &ReconcileOptions::default())?;
+/// // A dog with more certainty than an animal: both get the mean of the logits.
+/// let answer = reconciler.run(FinishedRows::Probabilities(&[0.2, 0.7]))?;
+/// assert!((answer.row(0)[0] - 0.433).abs() < 1e-3);
+/// assert_eq!(answer.row(0)[0], answer.row(0)[1]);
+/// // Whatever the truth is, its log loss has fallen by at least this.
+/// assert!(answer.gain[0] > 0.3);
+/// # Ok::<(), phex::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Reconciler {
+    compiled: Arc<CompiledParts>,
+    options: Arc<ReconcileOptions>,
+    names: Arc<[String]>,
+}
+
+impl Reconciler {
+    /// Compiles a graph.
+    ///
+    /// # Errors
+    /// [`Error::NoRelations`] when the graph has none. [`Error::NoLegalState`] when its one-of
+    /// groups contradict other relations. [`Error::Unreconcilable`] when the loss does not fit the
+    /// relations, or when the requested engine cannot handle a part of them. [`Error::OutOfRange`]
+    /// and [`Error::Shape`] for options.
+    pub fn compile(graph: &RelationGraph, options: &ReconcileOptions) -> Result<Reconciler, Error> {
+        let compiled = Arc::new(compile(graph, options)?);
+        let names = graph.labels().iter().map(|label| label.name.clone()).collect();
+        Ok(Reconciler { compiled, options: Arc::new(options.clone()), names })
+    }
+
+    /// Which engine handles which part, why, and at what cost.
+    pub fn plan(&self) -> &ReconcilePlan {
+        &self.compiled.plan
+    }
+
+    /// The options it was compiled with.
+    pub fn options(&self) -> &ReconcileOptions {
+        &self.options
+    }
+
+    /// The names of the labels, in the order of the columns.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Makes a block of rows consistent.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when the values are not rows of one value per label.
+    /// [`Error::NotFinished`] for a probability outside `[0, 1]` or a logit that is NaN.
+    pub fn run<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<Reconciled<T>, Error> {
+        let n = self.names.len();
+        let count = self.check(rows)?;
+        let mut result = Reconciled::new(n, count);
+        let mut outcomes = vec![RowOutcome::default(); count];
+        let settings = RunSettings {
+            loss: self.options.loss,
+            tolerance: self.options.tolerance,
+            passes: self.options.passes,
+        };
+        let threads = rayon::current_num_threads().max(1);
+        let size = (count / (4 * threads)).clamp(64, ROWS);
+        result
+            .probabilities
+            .par_chunks_mut(size * n)
+            .zip(outcomes.par_chunks_mut(size))
+            .zip(rows.values().par_chunks(size * n))
+            .for_each(|((probabilities, outcomes), values)| {
+                probabilities.copy_from_slice(values);
+                let input = match rows {
+                    FinishedRows::Probabilities(_) => FinishedRows::Probabilities(values),
+                    FinishedRows::Logits(_) => {
+                        probabilities_of(probabilities);
+                        FinishedRows::Logits(values)
+                    }
+                };
+                let mut chunk = Chunk { labels: n, input, probabilities, outcomes };
+                self.run_chunk(&mut chunk, &settings);
+            });
+        for (row, outcome) in outcomes.into_iter().enumerate() {
+            result.gain[row] = outcome.gain;
+            result.gap[row] = outcome.gap;
+            result.violation[row] = outcome.violation;
+            result.input_violation[row] = outcome.input_violation;
+            result.passes[row] = outcome.passes;
+            result.trust[row] = outcome.trust();
+        }
+        Ok(result)
+    }
+
+    fn run_chunk<T: Number>(&self, chunk: &mut Chunk<'_, T>, settings: &RunSettings) {
+        for part in &self.compiled.parts {
+            match part {
+                Part::Forest(part) => part.run(chunk, settings),
+            }
+        }
+        self.fix_constants(chunk);
+    }
+
+    /// Labels that never change get the probability 0 or 1.
+    fn fix_constants<T: Number>(&self, chunk: &mut Chunk<'_, T>) {
+        let brier = self.options.loss == ReconcileLoss::Brier;
+        for (label, value) in self.compiled.constant.iter().enumerate() {
+            let Some(on) = value else { continue };
+            let target = if *on { T::ONE } else { T::ZERO };
+            let weight = self.options.weights.as_ref().map_or(1.0, |weights| weights[label]);
+            for row in 0..chunk.rows() {
+                let at = row * chunk.labels + label;
+                let p = chunk.probabilities[at];
+                if p == target {
+                    continue;
+                }
+                let off = (p.to_f64() - target.to_f64()).abs();
+                let mut logit = [0.0];
+                chunk.values(row, &[label as u32], ReconcileLoss::Log, &mut logit);
+                let logit = if *on { -logit[0] } else { logit[0] };
+                let outcome = &mut chunk.outcomes[row];
+                outcome.gain += weight * if brier { off * off } else { softplus(logit) };
+                outcome.see_violation(off);
+                outcome.passes = outcome.passes.max(1);
+                chunk.probabilities[at] = target;
+            }
+        }
+    }
+
+    /// Checks the values, and returns the number of rows.
+    fn check<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<usize, Error> {
+        let (n, values) = (self.names.len(), rows.values());
+        if !values.len().is_multiple_of(n) {
+            let expected = values.len().next_multiple_of(n);
+            return Err(Error::Shape {
+                what: "rows of one value per label",
+                expected,
+                found: values.len(),
+            });
+        }
+        let fits = |value: f64| match rows {
+            FinishedRows::Probabilities(_) => (0.0..=1.0).contains(&value),
+            FinishedRows::Logits(_) => !value.is_nan(),
+        };
+        match values.iter().position(|value| !fits(value.to_f64())) {
+            None => Ok(values.len() / n),
+            Some(at) => {
+                let label = self.names[at % n].clone();
+                Err(Error::NotFinished { row: at / n, label, value: values[at].to_f64() })
+            }
+        }
+    }
+}

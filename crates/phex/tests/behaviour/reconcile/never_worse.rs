@@ -1,0 +1,174 @@
+//! The theorem: for every legal truth the loss falls by at least the reported gain. `make
+//! reconcile-truth` runs a million triples of a graph, a row and a truth; `PHEX_RECONCILE` says how many.
+
+use std::collections::BTreeMap;
+
+use phex::graph::RelationGraph;
+use phex::infer::Number;
+use phex::reconcile::{FinishedRows, ReconcileOptions, Reconciled, Reconciler};
+use rayon::prelude::*;
+
+use super::problems::{Class, log_loss, logits, truths, violation};
+
+const ROWS: usize = 16;
+
+/// What the triples of some graphs showed.
+#[derive(Debug, Default, Clone)]
+struct Tally {
+    triples: usize,
+    rows: usize,
+    unchanged: usize,
+    gave_up: usize,
+    /// The largest amount by which a loss exceeds what the gain promises, relative to 1 + loss.
+    excess: f64,
+    /// The smallest gain, and how many gains are below 0.
+    least: f64,
+    negative: usize,
+    violation: f64,
+    passes: u32,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn and(mut self, other: Tally) -> Tally {
+        self.triples += other.triples;
+        self.rows += other.rows;
+        self.unchanged += other.unchanged;
+        self.gave_up += other.gave_up;
+        self.excess = self.excess.max(other.excess);
+        self.least = self.least.min(other.least);
+        self.negative += other.negative;
+        self.violation = self.violation.max(other.violation);
+        self.passes = self.passes.max(other.passes);
+        self.wrong.extend(other.wrong);
+        self
+    }
+}
+
+fn wide<T: Number>(values: &[T]) -> Vec<f64> {
+    values.iter().map(|value| value.to_f64()).collect()
+}
+
+/// Every row against every legal truth.
+fn check<T: Number>(
+    graph: &RelationGraph,
+    truths: &[Vec<bool>],
+    input: &[T],
+    output: &Reconciled<T>,
+    weights: Option<&[f64]>,
+    epsilon: f64,
+) -> Tally {
+    let n = graph.len();
+    let mut tally = Tally::default();
+    for row in 0..output.rows() {
+        let (p, q) = (wide(&input[row * n..(row + 1) * n]), wide(output.row(row)));
+        let gain = output.gain[row];
+        tally.rows += 1;
+        tally.least = tally.least.min(gain);
+        tally.negative += usize::from(gain < 0.0);
+        tally.passes = tally.passes.max(output.passes[row]);
+        tally.unchanged += usize::from(output.is_unchanged(row));
+        let gave_up = matches!(output.trust[row], phex::infer::Trust::Approximate(_));
+        tally.gave_up += usize::from(gave_up);
+        if output.is_unchanged(row) && p != q {
+            tally.wrong.push(format!("row {row} is changed, but says it is not"));
+        }
+        if !gave_up {
+            tally.violation = tally.violation.max(violation(graph, &q));
+        }
+        for truth in truths {
+            let (before, after) = (log_loss(truth, &p, weights), log_loss(truth, &q, weights));
+            tally.triples += 1;
+            let excess = (after - (before - gain)) / (1.0 + before);
+            tally.excess = tally.excess.max(excess);
+            if !(excess <= 1e-9) {
+                tally.wrong.push(format!(
+                    "{graph:?}\n  row {row} {p:?}\n  -> {q:?}\n  truth {truth:?}: {before} -> {after}, gain {gain}"
+                ));
+            }
+        }
+        if gain < -epsilon {
+            tally.wrong.push(format!("{graph:?}\n  row {row} {p:?}\n  -> {q:?}: gain {gain}"));
+        }
+    }
+    tally
+}
+
+/// One graph in both number types, complete and stopped.
+fn graph_of(class: Class, seed: u64, weighted: bool) -> [Tally; 2] {
+    let graph = class.draw(seed);
+    let truths = truths(&graph);
+    let n = graph.len();
+    let scores = logits(n, ROWS, seed);
+    let double: Vec<f64> = scores.iter().map(|&score| phex::numeric::sigmoid(score)).collect();
+    let single: Vec<f32> = double.iter().map(|&p| p as f32).collect();
+    let weights: Option<Vec<f64>> = weighted
+        .then(|| (0..n).map(|label| [0.3, 1.0, 2.5][(label * 7 + seed as usize) % 3]).collect());
+    let mut tallies = [Tally::default(), Tally::default()];
+    for passes in [200, 1, 2, 3] {
+        let weights = weights.clone();
+        let options = ReconcileOptions { passes, weights, ..ReconcileOptions::default() };
+        let reconciler = Reconciler::compile(&graph, &options).unwrap();
+        let weights = options.weights.as_deref();
+        let got = reconciler.run(FinishedRows::Probabilities(&double)).unwrap();
+        let narrow = reconciler.run(FinishedRows::Probabilities(&single)).unwrap();
+        let [a, b] = tallies;
+        tallies = [
+            a.and(check(&graph, &truths, &double, &got, weights, 1e-11)),
+            b.and(check(&graph, &truths, &single, &narrow, weights, 2e-5)),
+        ];
+    }
+    tallies
+}
+
+pub(super) fn run(classes: &[(Class, bool)], triples: usize) {
+    for &(class, weighted) in classes {
+        let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
+        let mut seed = 0;
+        while tallies.values().map(|tally| tally.triples).sum::<usize>() < triples {
+            let found: Vec<[Tally; 2]> =
+                (seed..seed + 50).into_par_iter().map(|s| graph_of(class, s, weighted)).collect();
+            seed += 50;
+            for [double, single] in found {
+                for (name, tally) in [("f64", double), ("f32", single)] {
+                    let before = tallies.remove(name).unwrap_or_default();
+                    tallies.insert(name, before.and(tally));
+                }
+            }
+        }
+        for (name, tally) in &tallies {
+            println!(
+                "{class:?}{} {name}: {} graphs, {} triples, {} rows ({} unchanged, {} given up), \
+                 excess {:.1e}, least gain {:.1e} ({} below 0), violation {:.1e}, passes {}, wrong {}",
+                if weighted { ", weights" } else { "" },
+                seed,
+                tally.triples,
+                tally.rows,
+                tally.unchanged,
+                tally.gave_up,
+                tally.excess,
+                tally.least,
+                tally.negative,
+                tally.violation,
+                tally.passes,
+                tally.wrong.len()
+            );
+        }
+        for (name, tally) in &tallies {
+            let first: Vec<&str> = tally.wrong.iter().take(3).map(String::as_str).collect();
+            assert!(tally.wrong.is_empty(), "{class:?} {name}: {}", first.join("\n"));
+            let rounding = if *name == "f64" { 1e-13 } else { 1e-5 };
+            assert!(tally.violation <= rounding, "{class:?} {name}: {}", tally.violation);
+            assert_eq!(tally.gave_up, 0, "{class:?} {name}");
+        }
+    }
+}
+
+fn wanted() -> usize {
+    std::env::var("PHEX_RECONCILE").map_or(20_000, |text| text.parse().unwrap())
+}
+
+#[test]
+fn no_forest_row_is_worse_for_any_legal_truth() {
+    run(&Class::FORESTS.map(|class| (class, false)), wanted() / 4);
+}

@@ -1,0 +1,127 @@
+//! Random graphs of each class that an engine is made for, and losses by definition.
+
+use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph};
+use phex::testkit::{HierarchyShape, Oracle, Random, RandomGraph, RandomStrengths};
+
+/// A class of graphs.
+#[allow(dead_code)] // Some classes wait for their engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// A forest with nothing but hierarchy.
+    Forest,
+    /// A hierarchy in which labels have several parents.
+    Dag,
+    /// A forest whose siblings fall into exclusive groups.
+    Groups,
+    /// A forest in which exactly one leaf is on.
+    Leaves,
+    /// Groups of siblings, and one-of groups of roots.
+    Mixed,
+    /// Anything hard.
+    General,
+    /// Anything, soft relations too.
+    Soft,
+}
+
+impl Class {
+    pub(super) const FORESTS: [Class; 4] =
+        [Class::Forest, Class::Groups, Class::Leaves, Class::Mixed];
+
+    /// A random graph that has relations and legal states.
+    pub(super) fn draw(self, seed: u64) -> RelationGraph {
+        (0..).find_map(|attempt| self.attempt(seed.wrapping_mul(1000) + attempt)).unwrap()
+    }
+
+    fn attempt(self, seed: u64) -> Option<RelationGraph> {
+        let mut random = Random::new(seed);
+        let n = 2 + random.below(9);
+        let tree = RandomGraph::new(n, seed);
+        let any = RandomGraph::any(n, seed);
+        let graph = match self {
+            Class::Forest => tree.draw(),
+            Class::Dag => RandomGraph { shape: HierarchyShape::Dag, ..tree }.draw(),
+            Class::Leaves => {
+                let mut builder =
+                    RandomGraph { rule: Some(ExclusionRule::NoCommonDescendant), ..tree }.builder();
+                builder.one_of_leaves("leaf");
+                builder.build().ok()?
+            }
+            Class::Groups | Class::Mixed => grouped(&tree.draw(), &mut random, self)?,
+            Class::General => RandomGraph { strengths: RandomStrengths::Hard, ..any }.draw(),
+            Class::Soft => RandomGraph { strengths: RandomStrengths::Mixed, ..any }.draw(),
+        };
+        let related = !graph.hierarchy().is_empty() || graph.has_exclusions();
+        (related && !Oracle::new(&graph).legal_states().is_empty()).then_some(graph)
+    }
+}
+
+/// A forest whose siblings are split into exclusive groups at random.
+fn grouped(tree: &RelationGraph, random: &mut Random, class: Class) -> Option<RelationGraph> {
+    let mut builder = GraphBuilder::new();
+    builder.close_labels();
+    tree.ids().for_each(|id| {
+        builder.label(tree.name(id));
+    });
+    for edge in tree.hierarchy() {
+        builder.hierarchy(tree.name(edge.parent), tree.name(edge.child), None);
+    }
+    let roots: Vec<_> = tree.roots().collect();
+    let families = tree.ids().map(|id| tree.topology().children(id).to_vec());
+    for (at, mut family) in std::iter::once(roots).chain(families).enumerate() {
+        while !family.is_empty() {
+            let size =
+                if random.next() < 0.4 { family.len() } else { 1 + random.below(family.len()) };
+            let group: Vec<_> = family.drain(..size).collect();
+            let names = group.iter().map(|&id| tree.name(id));
+            if size > 1 && at == 0 && class == Class::Mixed && random.next() < 0.6 {
+                builder.one_of(&format!("roots {size}"), names, None);
+            } else if size > 1 {
+                builder.exclusion_group(None, names, None);
+            }
+        }
+    }
+    builder.build().ok()
+}
+
+/// The legal states, one entry per label.
+pub(super) fn truths(graph: &RelationGraph) -> Vec<Vec<bool>> {
+    let states = Oracle::new(graph).legal_states();
+    let of = |state: u32| (0..graph.len()).map(|label| state >> label & 1 == 1).collect();
+    states.into_iter().map(of).collect()
+}
+
+/// The log loss of probabilities.
+pub(super) fn log_loss(truth: &[bool], p: &[f64], weights: Option<&[f64]>) -> f64 {
+    let weight = |label: usize| weights.map_or(1.0, |weights| weights[label]);
+    let label = |(label, (&on, &p)): (usize, (&bool, &f64))| {
+        weight(label) * -(if on { p.ln() } else { (-p).ln_1p() })
+    };
+    truth.iter().zip(p).enumerate().map(label).sum()
+}
+
+/// Rows of logits of different sizes, clipped to ±14.
+pub(super) fn logits(labels: usize, rows: usize, seed: u64) -> Vec<f64> {
+    let mut random = Random::new(seed ^ 0xabc);
+    let scale = [0.3, 1.0, 3.0, 8.0][random.below(4)];
+    let draw = random.normals(labels * rows);
+    draw.into_iter().map(|score| (score * scale).clamp(-14.0, 14.0)).collect()
+}
+
+/// The largest violation of a hard relation as it was declared.
+pub(super) fn violation(graph: &RelationGraph, p: &[f64]) -> f64 {
+    let mut worst: f64 = 0.0;
+    for edge in graph.hierarchy().iter().filter(|edge| edge.strength.is_hard()) {
+        worst = worst.max(p[edge.child.index()] - p[edge.parent.index()]);
+    }
+    let sum = |labels: &[phex::graph::LabelId]| labels.iter().map(|l| p[l.index()]).sum::<f64>();
+    for exclusion in graph.exclusions().iter().filter(|item| item.strength.is_hard()) {
+        worst = worst.max(sum(&exclusion.labels) - 1.0);
+    }
+    if graph.rule().is_some_and(|rule| rule.strength.is_hard()) {
+        graph.rule_sets().iter().for_each(|set| worst = worst.max(sum(set) - 1.0));
+    }
+    for group in graph.one_of() {
+        worst = worst.max((sum(&group.labels) - 1.0).abs());
+    }
+    worst
+}
