@@ -21,34 +21,37 @@ impl Logic {
             return Err(Error::NoLegalState);
         }
         let mut solver = Solver::new(self);
-        let (mut seen_on, mut seen_off) = (vec![false; self.len()], vec![false; self.len()]);
         let mut constant = vec![None; self.len()];
-        let note = |state: &[LabelId], seen_on: &mut [bool], seen_off: &mut [bool]| {
-            let mut on = vec![false; seen_on.len()];
-            state.iter().for_each(|label| on[label.index()] = true);
-            for (at, on) in on.into_iter().enumerate() {
-                (if on { &mut *seen_on } else { &mut *seen_off })[at] = true;
+        let mut seen_on = vec![false; self.len()];
+        // Labels that were on in every state so far: few, once there is one state.
+        let mut always: Vec<LabelId> = self.ids().collect();
+        let mut in_state = vec![false; self.len()];
+        let mut note = |state: &[LabelId], seen_on: &mut [bool], always: &mut Vec<LabelId>| {
+            state.iter().for_each(|label| in_state[label.index()] = true);
+            always.retain(|label| in_state[label.index()]);
+            for label in state {
+                (seen_on[label.index()], in_state[label.index()]) = (true, false);
             }
         };
         if let Verdict::Possible(state) = solver.ask(&[], &[]) {
-            note(&state, &mut seen_on, &mut seen_off);
+            note(&state, &mut seen_on, &mut always);
         }
         // Labels below others come first, because their states turn on the most.
         for &label in self.topology.order().iter().rev() {
-            let at = label.index();
-            if !seen_on[at] {
-                match solver.ask(&[label], &[]) {
-                    Verdict::Possible(state) => note(&state, &mut seen_on, &mut seen_off),
-                    Verdict::Impossible => constant[at] = Some(false),
-                    Verdict::Undecided => {}
-                }
+            if seen_on[label.index()] {
+                continue;
             }
-            if !seen_off[at] {
-                match solver.ask(&[], &[label]) {
-                    Verdict::Possible(state) => note(&state, &mut seen_on, &mut seen_off),
-                    Verdict::Impossible => constant[at] = Some(true),
-                    Verdict::Undecided => {}
-                }
+            match solver.ask(&[label], &[]) {
+                Verdict::Possible(state) => note(&state, &mut seen_on, &mut always),
+                Verdict::Impossible => constant[label.index()] = Some(false),
+                Verdict::Undecided => {}
+            }
+        }
+        while let Some(label) = always.pop() {
+            match solver.ask(&[], &[label]) {
+                Verdict::Possible(state) => note(&state, &mut seen_on, &mut always),
+                Verdict::Impossible => constant[label.index()] = Some(true),
+                Verdict::Undecided => {}
             }
         }
         Ok(constant)

@@ -212,7 +212,7 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
                 let mut e = x;
                 for l in 0..L {
                     if shifted {
-                        x[l] = x[l] - rho[l] * step[l];
+                        x[l] -= rho[l] * step[l];
                     }
                     e[l] = decay(x[l]);
                     (q[l], rest[l]) = halves(x[l], e[l]);
@@ -496,7 +496,7 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
             let (lambda, step) = (self.multiplier[up].0, self.step[up].0);
             let mut change = z;
             for l in 0..L {
-                z[l] = z[l] - lambda[l];
+                z[l] -= lambda[l];
                 change[l] = if leaf { T::ZERO } else { -self.rho[v].0[l] * step[l] };
             }
             for g in forest.below(v) {

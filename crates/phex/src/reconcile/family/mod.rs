@@ -11,6 +11,7 @@
 //! alternates passes with plain coordinate ascent from the best multipliers; the ascent never lets
 //! the dual value fall.
 
+#[allow(clippy::needless_range_loop)] // Loops over lanes index several arrays at once.
 mod lanes;
 
 use multiversion::multiversion;
@@ -85,14 +86,14 @@ pub(super) fn solve<T: LogLane + Grid, const L: usize>(
             seat.passes += 1;
             let (dual, residual) = (state.dual[lane], state.residual[lane].to_f64());
             let slack = noise * (1.0 + dual.abs());
-            let fell = !(dual >= seat.top - slack);
+            let fell = dual.is_nan() || dual < seat.top - slack;
             let stalled = dual <= seat.top + slack && residual > 1e-3;
             seat.top = seat.top.max(dual);
             // In single precision a small residual may be all rounding.
             let still = dual <= seat.top + slack && residual < 100.0 * tolerance;
             let fine = residual < tolerance || (seat.passes > 24 && still);
             let trouble = fell || stalled || (seat.passes > 60 && !fine);
-            if fine && !fell || (seat.passes >= stopping.passes && !fell) {
+            if !fell && (fine || seat.passes >= stopping.passes) {
                 read(forest, &state, lane, &mut logits);
                 done(seat.row, &logits, seat.passes);
                 *place = None;

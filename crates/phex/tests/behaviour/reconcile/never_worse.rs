@@ -81,7 +81,7 @@ fn check<T: Number>(
             tally.triples += 1;
             let excess = (after - (before - gain)) / (1.0 + before);
             tally.excess = tally.excess.max(excess);
-            if !(excess <= 1e-9) {
+            if excess.is_nan() || excess > 1e-9 {
                 tally.wrong.push(format!(
                     "{graph:?}\n  row {row} {p:?}\n  -> {q:?}\n  truth {truth:?}: {before} -> {after}, gain {gain}"
                 ));
