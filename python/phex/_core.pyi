@@ -11,7 +11,9 @@ from phex._types import Flags, Float32, Float64, Known, Scores
 from phex.model import Model
 
 __all__ = [
+    "DIFFERENCE_STEP",
     "LEAF_SHARE",
+    "SCORE_LIMIT",
     "CudaEngine",
     "Engine",
     "Finding",
@@ -39,7 +41,9 @@ __all__ = [
     "threads",
 ]
 __version__: str
+DIFFERENCE_STEP: float
 LEAF_SHARE: float
+SCORE_LIMIT: float
 
 _StrengthLike: TypeAlias = Strength | str
 _Real = TypeVar("_Real", np.float32, np.float64)

@@ -1,4 +1,4 @@
-//! What the demo prints of learning.
+//! Prints the part of the demo that trains.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -91,7 +91,7 @@ fn line(tried: &Tried<'_>) -> String {
     format!("{:<44}{animals:>12}{kinds:>14}{broken:>13}{calibration:>14}\n", tried.method.name)
 }
 
-/// One test row by sigmoids and by the winner, and what is decided.
+/// One test row by sigmoids and by the winner, and the decisions.
 pub(super) fn row(results: &DemoResults<'_>) -> anyhow::Result<()> {
     let DemoResults { world, data, .. } = results;
     let winner = results.winner()?;
@@ -157,8 +157,8 @@ fn contradiction(world: &World, probabilities: &[f32]) -> (f32, usize, usize) {
         .fold((f32::NEG_INFINITY, 0, 0), |most, next| if next.0 > most.0 { next } else { most })
 }
 
-/// The first row whose kind the winner knows and whose animal it does not know for sure, and that
-/// sigmoids contradict themselves about in the third digit or before.
+/// The first row of which the winner is sure about the kind but not about the animal, and for which
+/// sigmoids contradict themselves within three digits.
 fn telling(results: &DemoResults<'_>, winner: &[f32], sigmoids: &[f32]) -> usize {
     let world = &results.world;
     let labels = world.graph.len();
