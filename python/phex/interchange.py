@@ -59,7 +59,7 @@ def from_networkx(digraph: networkx.DiGraph) -> Graph:
 
 
 def to_networkx(graph: Graph) -> networkx.DiGraph:
-    """The labels and relations as a networkx graph, which `from_networkx` turns back into the same relations.
+    """The labels and relations as a networkx graph. `from_networkx` reads the same relations from it.
 
     >>> import phex
     >>> graph = phex.GraphBuilder().hierarchy("animal", ["dog", "cat"], "u=1").build()
@@ -95,6 +95,8 @@ def to_bqm(model: Model, logits: Any, hard: float | None = None) -> dimod.Binary
 
     rows = read_scores(logits, model.labels).values
     if rows.shape[0] != 1:
-        raise InputError(f"there are {rows.shape[0]} rows; give one, because each row has its own energy")
+        raise InputError(
+            f"there are {rows.shape[0]} rows; give one, because each row has its own energy"
+        )
     text = model._engine.to_bqm(rows[0].astype(np.float64), hard)
     return dimod.BinaryQuadraticModel.from_serializable(json.loads(text))

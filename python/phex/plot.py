@@ -110,8 +110,8 @@ def reliability(probabilities: Any, targets: Any, bins: int = 15, ax: Axes | Non
 
     Every known target of a row and label is an entry. Entries are sorted by their probability into bins
     of equal width. A point shows the mean probability and the frequency of a bin, and a bar below it the
-    number of its entries, on a logarithmic scale. The title has the expected calibration error (ECE): the
-    mean distance of the points from the diagonal, weighted by entries, as `phex eval` measures it.
+    number of its entries, on a logarithmic scale. The title has the expected calibration error (ECE),
+    as `phex eval` measures it: the mean distance of the points from the diagonal, weighted by entries.
 
     Args:
         probabilities: Rows × labels: an array or a data frame.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import data_file
 from graphs import named, random_graph
 from oracle import Oracle
 
@@ -140,11 +140,8 @@ def test_formats_are_found_by_name_and_companions_are_read(tmp_path: Path) -> No
 
 
 def test_wordnet_needs_its_synsets() -> None:
-    data = Path(os.environ.get("PHEX_DATA", ROOT.parent / "shared/data")) / "imagenet"
-    nouns = data / "wordnet3.0/data.noun"
-    if not nouns.exists():
-        pytest.skip(f"no WordNet at {nouns}; PHEX_DATA says where the data is")
-    graph = phex.load(nouns, synsets=data / "imagenet_synsets.txt")
+    nouns = data_file("imagenet/wordnet3.0/data.noun")
+    graph = phex.load(nouns, synsets=data_file("imagenet/imagenet_synsets.txt"))
     assert (len(graph), len(graph.leaves)) == (1860, 1000)
     assert graph.titles[0] == "tench, Tinca tinca"
 

@@ -89,8 +89,8 @@ class RelationClassifier(RelationAnswers):
         strength: The strength of all relations in training and prediction: `hard`, `u=0.5`, `q=0.1`,
             `w=2`, or `scale=2`, which multiplies the given costs. None: as in the graph.
         learn_strengths: Learn soft strengths: `scale` (one factor), `kind` (one for hierarchy, one for
-            exclusion) or `relation` (each), which finds wrong relations. Instead of the first two,
-            choose `strength` by cross-validation, which did better in our experiments. None: not learned.
+            exclusion) or `relation` (each), which finds wrong relations. None: not learned. Instead of
+            the first two, choose `strength` by cross-validation, which did better in our experiments.
         strength_folds: Learn strengths on this number of parts of the rows, each with the scores of a
             model that has not seen the part. 0 learns them together with the weights. None: 2 for
             `relation`, else 0.

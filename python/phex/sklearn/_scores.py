@@ -59,8 +59,8 @@ def read_logits(estimator: Any, X: Any, sets: bool, floor: float) -> Scores:
 
     With one label per row, they are the logarithms of the probabilities: if exactly one class is on,
     their softmax gives the same probabilities again. With sets, they are log-odds. A classifier without
-    `predict_proba` uses its `decision_function`. No probability is nearer to 0 or 1 than `floor`, because
-    a certain but wrong answer must not have an infinite cost.
+    `predict_proba` uses its `decision_function`. No probability is nearer to 0 or 1 than `floor`, so
+    that a certain but wrong answer does not have an infinite cost.
     """
     if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
         kind = type(estimator).__name__

@@ -67,7 +67,7 @@ def _check_scores(scores: Scores, relations: Relations) -> None:
         row, label = (int(at) for at in np.argwhere(bad)[0])
         raise InputError(
             f"row {row}, `{relations.labels[label]}`: the logit is {scores[row, label]}, but must be "
-            f"finite and within ±{SCORE_LIMIT:g}; has training diverged? Lower the learning rate, or clip"
+            f"finite and within ±{SCORE_LIMIT:g}; has training diverged? Lower the learning rate or clip"
         )
 
 

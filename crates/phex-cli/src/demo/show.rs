@@ -123,7 +123,7 @@ pub(super) fn row(results: &DemoResults<'_>) -> anyhow::Result<()> {
     }
     let _ = writeln!(
         text,
-        "By the sigmoids {} is more probable than {}, its kind.",
+        "According to the sigmoids, {} is more probable than {}, its kind.",
         names[child], names[parent]
     );
     let predictor = run.trained.model.predictor(&Options::default())?;
