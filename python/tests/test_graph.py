@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import command_line
 from data_files import data_file
 from graphs import named, random_graph
 from oracle import Oracle
@@ -29,14 +30,6 @@ def examples() -> list[tuple[str, str]]:
 
 
 EXAMPLES = examples()
-
-
-def command_line() -> Path:
-    """The newest `phex` binary."""
-    built = [path for path in ROOT.glob("target/*/phex") if path.is_file()]
-    if not built:
-        pytest.skip("no phex binary under target/: `cargo build` makes one")
-    return max(built, key=lambda path: path.stat().st_mtime)
 
 
 def test_builder_collects_labels_in_order() -> None:

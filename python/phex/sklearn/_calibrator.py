@@ -166,8 +166,8 @@ class RelationCalibrator(RelationAnswers):
         Args:
             X: What the estimator takes.
             y: The known labels of each row.
-            sample_weight: How much each row counts, in calibration, and in training if the estimator
-                takes it.
+            sample_weight: The weight of each row in calibration, and in training if the estimator has
+                this parameter.
 
         Raises:
             InputError: The estimator, `y` or a parameter cannot be used, or hard relations forbid a row.
