@@ -29,6 +29,7 @@ __all__ = [
     "Strength",
     "Strengths",
     "__version__",
+    "bad_score",
     "contradiction",
     "decide",
     "epoch_rows",
@@ -66,6 +67,7 @@ def epoch_rows(
     rank: int = 0,
     of: int = 1,
 ) -> NDArray[np.int64]: ...
+def bad_score(row: int, label: str) -> str: ...
 def contradiction(row: int, labels: list[str], evidence: list[int]) -> str: ...
 
 @final

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phex._core import SCORE_LIMIT, Engine, Graph, Plan, Posterior
+from phex._core import SCORE_LIMIT, Engine, Graph, Plan, Posterior, bad_score
 from phex._types import Flags, Float64, Known
 from phex.errors import InputError
 from phex.tables import Rows, read_known, read_scores, read_weights
@@ -198,7 +198,8 @@ class Model:
         found = self._engine.gradients(rows.values, known, weight, loss=loss)
         if "bad-score" in found.status:
             row = found.status.index("bad-score")
-            raise InputError(f"row {row}: a score is NaN, infinite or beyond ±{SCORE_LIMIT:g}")
+            label = int(np.argmin(np.abs(rows.values[row]) <= SCORE_LIMIT))
+            raise InputError(bad_score(row, self.labels[label]))
         return rows.restore_rows(found.losses), rows.restore(found.logits, self.labels)
 
     def __len__(self) -> int:

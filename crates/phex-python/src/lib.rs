@@ -34,7 +34,7 @@ mod _core {
         cuda::CudaEngine,
         decide::decide,
         engine::Engine,
-        errors::contradiction,
+        errors::{bad_score, contradiction},
         graph::Graph,
         head::Head,
         layout::{exclusion_marks, graph_layout},
