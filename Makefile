@@ -70,7 +70,6 @@ python: $(PYTHON_STAMP) ## the Python package: build, lint, types, stubs, tests
 	$(PYTHON_BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	$(PYTHON_BIN)/ruff check --quiet $(PYTHON_CODE)
 	$(PYTHON_BIN)/mypy
-	$(PYTHON) -m mypy.stubtest phex._core
 	$(PYTHON) -m pytest
 
 # The documentation site, in docs/_build/html. Needs the package built by `make python`.

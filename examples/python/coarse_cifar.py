@@ -2,26 +2,26 @@
 
     python examples/python/coarse_cifar.py --seeds 3 --out coarse_cifar.json
 
-A network with one hidden layer, on features of the images, learns 100 fine classes under 20 coarse ones.
-One training row in ten has its fine class, the others only say that an orchid is a flower. The same
-network, from the same weights, by the same optimiser and as many steps of as many rows, is trained by
+A network with one hidden layer learns 100 fine classes under 20 coarse ones from features of the images.
+One training row in ten has its fine class; the others only say that an orchid is a flower. Three methods
+train the same network from the same weights, with the same optimiser and the same number of steps:
 
-- cross-entropy on the fine rows, which are all that it can use;
+- cross-entropy on the fine rows, because it cannot use the others;
 - cross-entropy on all rows, where the probability of a coarse class is the sum over its fine ones;
-- `RelationLoss` on all rows: each fine class is below its coarse one, and of each level one is on.
+- `RelationLoss` on all rows: each fine class is below its coarse one, and one class of each level is on.
 
-Of every run the epoch is kept that names most of the fine rows held out for it, a tenth of them.
+A tenth of the fine rows is held out. Every run keeps the epoch that names most of them correctly.
 
-Coarse rows alone do not say which fine class to name. From random outputs they commit each region of the
-features to whatever fine class leads there by chance, and the few fine rows have to undo that. So the
-last layer starts at zero: all fine classes of a coarse one are pulled up equally until a fine row tells
-them apart. With a fine row in ten either start learns as much, with one in a hundred (`--fraction 0.99`,
-with and without `--start random`) zero is far better.
+A coarse row does not say which of its fine classes is right. With random weights, coarse rows would
+confirm whichever fine class happens to be ahead, and the few fine rows would have to undo that. So the
+last layer starts at zero: coarse rows raise all of their fine classes equally until a fine row tells
+them apart. With one fine row in ten, both starts learn equally well. With one in a hundred (`--fraction
+0.99`, with and without `--start random`), zero is far better.
 
-Where each row is one class, sums over fine classes are the same model as these relations, and as good; a
-graph does the same for any relations, and for whatever is known of any labels.
+If each row has one class, sums over fine classes are the same model as these relations, and do as well.
+A graph does the same for any relations and any known labels.
 
-The features are not part of this project: `cifar100` below the folder that PHEX_DATA names, or below
+The features are not part of this project. They are read from the folder `cifar100` in `PHEX_DATA`, or in
 `shared/data` beside the repository.
 """
 
@@ -62,7 +62,7 @@ class Data:
 
 
 def data_folder() -> Path:
-    """Where the features are, whether or not they are there."""
+    """The folder of the features, which may not exist."""
     beside = Path(__file__).resolve().parents[3] / "shared" / "data"
     return Path(os.environ.get("PHEX_DATA", beside)) / "cifar100"
 
@@ -95,7 +95,7 @@ def load(folder: Path) -> Data:
 
 
 def relations(data: Data) -> phex.Graph:
-    """Coarse classes, then fine ones; exactly one of each is on, and a fine one with its coarse one."""
+    """Coarse classes, then fine ones. One of each is on, and a fine class implies its coarse one."""
     builder = phex.GraphBuilder()
     # A name may stand on both levels.
     coarse = [f"any {name}" for name in data.coarse]
@@ -107,7 +107,7 @@ def relations(data: Data) -> phex.Graph:
 
 
 def network(inputs: int, outputs: int, settings: argparse.Namespace) -> nn.Sequential:
-    """One hidden layer; the last one starts at zero unless asked otherwise."""
+    """One hidden layer. The last layer starts at zero unless `--start random` is given."""
     last = nn.Linear(settings.hidden, outputs)
     if settings.start == "zero":
         nn.init.zeros_(last.weight)
@@ -118,7 +118,7 @@ def network(inputs: int, outputs: int, settings: argparse.Namespace) -> nn.Seque
 
 
 class Task:
-    """The rows of one seed: which say their fine class, and which are held out."""
+    """The rows of one seed: which have their fine class, and which are held out."""
 
     def __init__(self, data: Data, settings: argparse.Namespace, seed: int) -> None:
         self.data, self.settings, self.seed = data, settings, seed
@@ -155,12 +155,12 @@ class Task:
         return -torch.where(self.is_fine[rows], of_fine, of_coarse).mean()
 
     def relation_loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """What `RelationLoss` makes of the same rows."""
+        """`RelationLoss` of the same rows."""
         loss: Tensor = self.loss(logits, self.targets(rows))
         return loss
 
     def probabilities(self, logits: Tensor, method: str) -> tuple[Tensor, Tensor]:
-        """Those of coarse and of fine classes."""
+        """The probabilities of coarse and of fine classes."""
         count = len(self.data.coarse)
         if method == METHODS[2]:
             both = self.layer(logits)
@@ -207,7 +207,7 @@ class Task:
     def accuracies(
         self, model: nn.Module, method: str, features: Tensor, fine: Tensor
     ) -> tuple[float, float]:
-        """How many rows have their coarse class, and their fine class, named: in %."""
+        """The percentages of rows whose coarse class and whose fine class are named correctly."""
         model.eval()
         by_coarse, by_fine = self.probabilities(model(features), method)
         model.train()

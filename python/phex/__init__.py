@@ -1,7 +1,7 @@
 """Classifiers that respect what is known about their labels.
 
 A puppy is a dog; a dog is not a cat; an antelope is *sort of* furry. Write such relations down, hard
-or soft, and phex makes consistent probabilities of the scores of any classifier:
+or soft, and phex turns the scores of any classifier into consistent probabilities:
 
 >>> import phex
 >>> builder = phex.GraphBuilder()

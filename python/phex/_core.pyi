@@ -11,7 +11,9 @@ from phex._types import Flags, Float32, Float64, Known, Scores
 from phex.model import Model
 
 __all__ = [
+    "DIFFERENCE_STEP",
     "LEAF_SHARE",
+    "SCORE_LIMIT",
     "CudaEngine",
     "Engine",
     "Finding",
@@ -27,6 +29,7 @@ __all__ = [
     "Strength",
     "Strengths",
     "__version__",
+    "bad_score",
     "contradiction",
     "decide",
     "epoch_rows",
@@ -39,7 +42,9 @@ __all__ = [
     "threads",
 ]
 __version__: str
+DIFFERENCE_STEP: float
 LEAF_SHARE: float
+SCORE_LIMIT: float
 
 _StrengthLike: TypeAlias = Strength | str
 _Real = TypeVar("_Real", np.float32, np.float64)
@@ -62,6 +67,7 @@ def epoch_rows(
     rank: int = 0,
     of: int = 1,
 ) -> NDArray[np.int64]: ...
+def bad_score(row: int, label: str) -> str: ...
 def contradiction(row: int, labels: list[str], evidence: list[int]) -> str: ...
 
 @final

@@ -1,4 +1,4 @@
-"""Draws a label graph with matplotlib; `phex.plot.graph` is its face."""
+"""Draws a label graph with matplotlib, for `phex.plot.graph`."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def from_networkx(digraph: networkx.DiGraph) -> Graph:
 
 
 def to_networkx(graph: Graph) -> networkx.DiGraph:
-    """The labels and relations as a networkx graph, of which `from_networkx` makes the same relations.
+    """The labels and relations as a networkx graph. `from_networkx` reads the same relations from it.
 
     >>> import phex
     >>> graph = phex.GraphBuilder().hierarchy("animal", ["dog", "cat"], "u=1").build()
@@ -86,7 +86,8 @@ def to_networkx(graph: Graph) -> networkx.DiGraph:
 def to_bqm(model: Model, logits: Any, hard: float | None = None) -> dimod.BinaryQuadraticModel:
     """The energy of one row of scores as a dimod model: its ground state is the best label set.
 
-    Hard relations cost `hard`, or what is enough for no better state to break one. Needs `phex[dimod]`.
+    Hard relations cost `hard`. Without it, they cost enough that every best state is legal. This needs
+    `phex[dimod]`.
     """
     import json
 
@@ -94,6 +95,8 @@ def to_bqm(model: Model, logits: Any, hard: float | None = None) -> dimod.Binary
 
     rows = read_scores(logits, model.labels).values
     if rows.shape[0] != 1:
-        raise InputError(f"there are {rows.shape[0]} rows; an energy is of one")
+        raise InputError(
+            f"there are {rows.shape[0]} rows; give one, because each row has its own energy"
+        )
     text = model._engine.to_bqm(rows[0].astype(np.float64), hard)
     return dimod.BinaryQuadraticModel.from_serializable(json.loads(text))

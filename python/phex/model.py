@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phex._core import Engine, Graph, Plan, Posterior
+from phex._core import SCORE_LIMIT, Engine, Graph, Plan, Posterior, bad_score
 from phex._types import Flags, Float64, Known
 from phex.errors import InputError
 from phex.tables import Rows, read_known, read_scores, read_weights
@@ -29,18 +29,18 @@ class LabelSets(NamedTuple):
 class Model:
     """The model that a graph defines, compiled by one engine.
 
-    Made by `Graph.compile`. Scores (`logits`) are rows × labels: a numpy array, nested lists, or a data
-    frame of pandas or polars, whose columns are found by the names of the labels. What is known of
-    labels (`evidence`, `targets`) is 1 or True (on), 0 or False (off), -1 or NaN (unknown).
+    `Graph.compile` makes it. Scores (`logits`) are rows × labels: a numpy array, nested lists, or a data
+    frame of pandas or polars, whose columns are found by the names of the labels. Evidence and targets
+    are 1 or True (on), 0 or False (off), -1 or NaN (unknown).
 
-    float32 is answered in float32, float64 in float64. Arrays that lie in memory row after row are not
-    copied. The interpreter lock is released, and rows are shared out over `phex.threads()` threads;
-    answers depend neither on their number nor on the other rows.
+    float32 input gives float32 output, and float64 gives float64. Arrays that are stored row by row are
+    not copied. The interpreter lock is released, and rows are distributed over `phex.threads()` threads.
+    The answer for a row depends neither on the number of threads nor on the other rows.
 
     Args:
         graph: The labels and their relations.
         method: `auto`, `exact`, or an engine by its name: `family`, `junction`, `lbp` and so on.
-        **options: `operations` a row and `memory` in MiB that the engine may take; `cap`, `seed`;
+        **options: `operations` per row and `memory` in MiB that the engine may use; `cap`, `seed`;
             `schedule`, `groups`, `damping`, `iterations`, `tolerance` of message passing; `chains`,
             `burn_in`, `sweeps`, `temperatures`, `hottest`, `check` of sampling.
 
@@ -61,7 +61,7 @@ class Model:
 
     @property
     def plan(self) -> Plan:
-        """Which engine was chosen, why, and what it costs."""
+        """The engine that was chosen, why, and what it costs."""
         return self._engine.plan
 
     def _read(self, logits: Any, evidence: Any) -> tuple[Rows, Known | None]:
@@ -198,7 +198,8 @@ class Model:
         found = self._engine.gradients(rows.values, known, weight, loss=loss)
         if "bad-score" in found.status:
             row = found.status.index("bad-score")
-            raise InputError(f"row {row}: a score is NaN, infinite or beyond ±1e30")
+            label = int(np.argmin(np.abs(rows.values[row]) <= SCORE_LIMIT))
+            raise InputError(bad_score(row, self.labels[label]))
         return rows.restore_rows(found.losses), rows.restore(found.logits, self.labels)
 
     def __len__(self) -> int:
@@ -227,5 +228,5 @@ class Model:
 
 
 def _compile(graph: Graph, options: dict[str, Any]) -> Model:
-    """For pickle: compiled again where it is loaded."""
+    """For pickle, which compiles the model again when it is loaded."""
     return Model(graph, **options)

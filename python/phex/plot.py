@@ -106,17 +106,17 @@ def _read_values(values: Any, graph: Graph) -> dict[str, float]:
 
 
 def reliability(probabilities: Any, targets: Any, bins: int = 15, ax: Axes | None = None) -> Axes:
-    """Calibration: how often labels are on, by the probability that they were given.
+    """Calibration: how often labels are on, by their predicted probability.
 
-    Every row and label whose target is known is an entry; they are sorted into bins of equal width by
-    their probability. Points are mean probability and frequency of a bin, bars below are the number of
-    entries of each, on a logarithmic scale. The title has the expected calibration error (ECE): the
-    distance of points from the diagonal, weighted by entries, as `phex eval` measures it.
+    Every known target of a row and label is an entry. Entries are sorted by their probability into bins
+    of equal width. A point shows the mean probability and the frequency of a bin, and a bar below it the
+    number of its entries, on a logarithmic scale. The title has the expected calibration error (ECE),
+    as `phex eval` measures it: the mean distance of the points from the diagonal, weighted by entries.
 
     Args:
         probabilities: Rows × labels: an array or a data frame.
         targets: 1 (on), 0 (off), -1 or NaN (unknown) for each; columns of data frames are found by name.
-        bins: How many bins.
+        bins: The number of bins.
         ax: Where to draw.
     """
     _need_matplotlib()
@@ -191,9 +191,9 @@ def strength_curve(
 ) -> Axes:
     """A metric against the strength of the relations, from none to hard.
 
-    The axis is logarithmic; no relation at all (0) stands at its left end and hard ones at its right.
-    With several seeds, points are their means, error bars their standard deviations, and faint dots the
-    single runs. The best mean is marked.
+    The axis is logarithmic, with no relations (0) at its left end and hard ones at its right end. With
+    several seeds, points are means, error bars are standard deviations, and faint dots are single runs.
+    The best mean is marked.
 
     Args:
         strengths: `Strength`, texts such as `u=0.5` and `hard`, or numbers in `unit`, infinity for hard.

@@ -1,8 +1,7 @@
-"""From what people have (lists, arrays, data frames) to rows × labels, and back.
+"""Converts lists, arrays and data frames to rows × labels, and answers back to the same form.
 
-Columns of a data frame are found by the names of the labels, in any order; arrays have them in the
-order of the graph. Answers come back in the form of what was given: a frame for a frame, one row for
-one row.
+Columns of a data frame are found by the names of the labels, in any order; the columns of an array are
+in the order of the graph. A data frame gets a data frame as its answer, and one row gets one row.
 """
 
 from __future__ import annotations

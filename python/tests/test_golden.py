@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import golden
 import numpy as np
 import pytest
+from data_files import data_file
 
 import phex
 
 CASES = json.loads(golden.PATH.read_text(encoding="utf-8"))
 EXACT = ["star", "count", "family", "states", "junction", "brute"]
-DATA = Path(os.environ.get("PHEX_DATA", golden.PATH.parents[5] / "shared/data"))
 
 
 def models(case: dict) -> list[phex.Model]:
@@ -59,9 +57,7 @@ def test_the_file_is_what_the_oracle_says() -> None:
 
 
 def test_the_imagenet_hierarchy_is_the_one_of_the_rust_tests() -> None:
-    edges = DATA / "imagenet/ilsvrc2012_hierarchy_edges.tsv"
-    if not edges.exists():
-        pytest.skip(f"no ImageNet hierarchy at {edges}; PHEX_DATA says where the data is")
-    graph = phex.load(edges, labels=DATA / "imagenet/ilsvrc2012_hierarchy_nodes.tsv")
+    edges = data_file("imagenet/ilsvrc2012_hierarchy_edges.tsv")
+    graph = phex.load(edges, labels=data_file("imagenet/ilsvrc2012_hierarchy_nodes.tsv"))
     assert (len(graph), len(graph.hierarchy), len(graph.leaves)) == (1860, 1937, 1000)
     assert (graph.labels[0], graph.titles[0]) == ("n02119789", "kit fox, Vulpes macrotis")

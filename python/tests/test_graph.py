@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command import command_line
+from data_files import data_file
 from graphs import named, random_graph
 from oracle import Oracle
 
@@ -29,14 +30,6 @@ def examples() -> list[tuple[str, str]]:
 
 
 EXAMPLES = examples()
-
-
-def command_line() -> Path:
-    """The newest `phex` binary."""
-    built = [path for path in ROOT.glob("target/*/phex") if path.is_file()]
-    if not built:
-        pytest.skip("no phex binary under target/: `cargo build` makes one")
-    return max(built, key=lambda path: path.stat().st_mtime)
 
 
 def test_builder_collects_labels_in_order() -> None:
@@ -140,11 +133,8 @@ def test_formats_are_found_by_name_and_companions_are_read(tmp_path: Path) -> No
 
 
 def test_wordnet_needs_its_synsets() -> None:
-    data = Path(os.environ.get("PHEX_DATA", ROOT.parent / "shared/data")) / "imagenet"
-    nouns = data / "wordnet3.0/data.noun"
-    if not nouns.exists():
-        pytest.skip(f"no WordNet at {nouns}; PHEX_DATA says where the data is")
-    graph = phex.load(nouns, synsets=data / "imagenet_synsets.txt")
+    nouns = data_file("imagenet/wordnet3.0/data.noun")
+    graph = phex.load(nouns, synsets=data_file("imagenet/imagenet_synsets.txt"))
     assert (len(graph), len(graph.leaves)) == (1860, 1000)
     assert graph.titles[0] == "tench, Tinca tinca"
 

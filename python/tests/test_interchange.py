@@ -105,7 +105,7 @@ def test_hard_relations_cost_what_is_asked_for() -> None:
 
 def test_an_energy_is_of_one_row() -> None:
     model = GRAPHS["free"].compile()
-    with pytest.raises(phex.InputError, match="there are 2 rows; an energy is of one"):
+    with pytest.raises(phex.InputError, match="there are 2 rows; give one"):
         phex.to_bqm(model, np.zeros((2, 3)))
     with pytest.raises(phex.InputError, match="rows have 2 scores, but the model has 3 labels"):
         phex.to_bqm(model, [0.0, 0.0])

@@ -17,7 +17,7 @@ SEEDS = range(25)
 
 
 def exact_models(graph: phex.Graph) -> list[phex.Model]:
-    """The graph by every exact engine that takes it."""
+    """The graph compiled by every exact engine that can handle it."""
     models = []
     for method in EXACT:
         try:

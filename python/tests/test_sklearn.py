@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import shutil
 import subprocess
 import warnings
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import animals
 import numpy as np
 import pytest
+from command import command_line
 
 import phex
 
@@ -335,19 +335,7 @@ def test_folders_keep_everything(trained: tuple, tmp_path: Path) -> None:
     assert np.array_equal(RelationClassifier.load(tmp_path / "three").predict(X), sets.predict(X))
 
 
-@pytest.fixture(scope="module")
-def command() -> str:
-    """The `phex` of the command line."""
-    target = Path(__file__).parents[2] / "target"
-    places = [target / "release" / "phex", target / "debug" / "phex"]
-    built = sorted((place for place in places if place.exists()), key=lambda p: p.stat().st_mtime)
-    found = shutil.which("phex") or (str(built[-1]) if built else None)
-    if found is None:
-        pytest.skip("there is no `phex` to run: `cargo build --release` makes one")
-    return found
-
-
-def test_the_command_line_trains_alike(command: str, tmp_path: Path) -> None:
+def test_the_command_line_trains_alike(tmp_path: Path) -> None:
     X, y = animals.rows(1200, 20)
     X = X.round(3).astype(np.float32)
     few = animals.coarse(y, 0.9, 2)
@@ -361,7 +349,7 @@ def test_the_command_line_trains_alike(command: str, tmp_path: Path) -> None:
     frame.assign(**{"is": few}).to_csv(tmp_path / "train.csv", index=False)
     arguments = ["train", "animals.toml", "--data", "train.csv", "--label-column", "is"]
     arguments += ["--out", "model"]
-    subprocess.run([command, *arguments], check=True, capture_output=True, cwd=tmp_path)
+    subprocess.run([command_line(), *arguments], check=True, capture_output=True, cwd=tmp_path)
     by_command = RelationClassifier.load(tmp_path / "model")
     by_python = RelationClassifier(graph, random_state=0).fit(frame, few)
 
@@ -415,7 +403,7 @@ def test_a_taxonomy_has_one_leaf_per_row_and_unrelated_roots_are_a_warning() -> 
     assert np.allclose(classifier.predict_proba(X).sum(axis=1), 1.0, atol=1e-6)
 
 
-def test_the_command_line_reads_folders(trained: tuple, command: str, tmp_path: Path) -> None:
+def test_the_command_line_reads_folders(trained: tuple, tmp_path: Path) -> None:
     classifier, X, _ = trained
     classifier.save(tmp_path / "model")
     np.save(tmp_path / "X.npy", X.astype(np.float32))
@@ -428,7 +416,7 @@ def test_the_command_line_reads_folders(trained: tuple, command: str, tmp_path: 
         "--out",
         str(out),
     ]
-    subprocess.run([command, *arguments], check=True, capture_output=True)
+    subprocess.run([command_line(), *arguments], check=True, capture_output=True)
     assert np.allclose(np.load(out), classifier.predict_marginals(X), atol=1e-5)
 
 

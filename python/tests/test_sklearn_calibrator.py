@@ -179,7 +179,7 @@ def test_outputs_by_name() -> None:
     q = inner.predict_proba(X)
     logits[:, columns] = np.log(q / (1 - q))
     assert np.allclose(p, graph.compile().marginals(logits))
-    with pytest.raises(phex.InputError, match="say by `labels`"):
+    with pytest.raises(phex.InputError, match="name them with `labels`"):
         RelationCalibrator(FrozenEstimator(inner), graph).fit(X, known)
     with pytest.raises(phex.InputError, match="`cow` is not a label"):
         RelationCalibrator(FrozenEstimator(inner), graph, labels=["cow"]).fit(X, known)

@@ -203,7 +203,7 @@ def test_engines_of_old_strengths_are_dropped() -> None:
     assert loss._relations.engine(np.array([4.0])) is engine
 
 
-@pytest.mark.filterwarnings("ignore:phex runs on the processor:UserWarning")
+@pytest.mark.filterwarnings("ignore:no engine on:UserWarning")
 def test_data_parallel() -> None:
     # It passes through without devices, and splits batches over those that there are.
     module = network("kind").to("cuda" if torch.cuda.is_available() else "cpu")

@@ -10,12 +10,13 @@ use std::time::Instant;
 use phex::graph::{ExclusionRule, GraphBuilder, Strength};
 use phex::infer::{Block, Engine, GroupForm, MessageOrder, Method, Options, Want};
 use phex::model::Model;
+use phex::testkit::edges_of;
 use phex_cuda::{CudaEngine, Device, DeviceCall, DeviceMemory, DeviceRows, Precision, Workspace};
 
 type Failure = Box<dyn std::error::Error>;
 
 fn model(
-    edges: &str,
+    edges: &[(String, String)],
     tree: bool,
     leaves: bool,
     rule: ExclusionRule,
@@ -23,10 +24,9 @@ fn model(
 ) -> Result<Model, Failure> {
     let mut builder = GraphBuilder::new();
     let mut seen = std::collections::HashSet::new();
-    for (parent, child) in edges.lines().skip(1).filter_map(|line| line.split_once('\t')) {
-        let child = child.trim();
+    for (parent, child) in edges {
         // A tree keeps the first parent of each label.
-        if seen.insert(child.to_owned()) || !tree {
+        if seen.insert(child) || !tree {
             builder.hierarchy(parent, child, Some(Strength::U(u)));
         }
     }
@@ -137,7 +137,7 @@ fn main() -> Result<(), Failure> {
     let path = arguments.next().ok_or("give the table of edges")?;
     let sizes: Vec<usize> = arguments.filter_map(|size| size.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1, 256, 4096, 16384, 65536] } else { sizes };
-    let edges = std::fs::read_to_string(path)?;
+    let edges = edges_of(&std::fs::read_to_string(path)?);
     let device = Device::open(0)?;
     println!(
         "{}: {} multiprocessors, {:?} bytes of memory",
@@ -200,9 +200,9 @@ fn main() -> Result<(), Failure> {
     )?;
     let hard = Options { method: Method::States, ..Options::default() };
     let mut builder = GraphBuilder::new();
-    edges.lines().skip(1).filter_map(|line| line.split_once('\t')).for_each(|(parent, child)| {
-        builder.hierarchy(parent, child.trim(), None);
-    });
+    for (parent, child) in &edges {
+        builder.hierarchy(parent, child, None);
+    }
     builder.exclusion_rule(minimal, None);
     measure(&device, "states, DAG, hard", Model::new(&builder.build()?)?, &hard, &sizes)
 }

@@ -1,4 +1,4 @@
-// What all kernels share: number types, the status of a row, evidence, and which rows a launch does.
+// The shared part of all kernels: number types, the status of a row, evidence, and the rows of a launch.
 //
 // The host defines for the compiler: SCORE, the type of scores and marginals in memory; REAL, the type of the arithmetic;
 // THREADS, the threads of a block; SCORE_LIMIT, from phex::numeric; SINGLE_LABELS for a kernel whose rows are single labels,
@@ -30,8 +30,8 @@ __device__ __forceinline__ bool is_unknown(int evidence) { return evidence == UN
 __device__ __forceinline__ bool is_usable(float score) { return fabsf(score) <= float(SCORE_LIMIT); }
 __device__ __forceinline__ bool is_usable(double score) { return fabs(score) <= double(SCORE_LIMIT); }
 
-// Refuses what the CPU refuses too: a score that is not finite or too large, and any other code of evidence. A row that has
-// either is a BAD_SCORE.
+// Rejects what the CPU rejects: a score that is not finite or too large, and any other code of evidence. A row that has either
+// is a BAD_SCORE.
 template <class T> __device__ __forceinline__ bool is_valid(T score, int evidence) {
     return is_usable(score) && (is_on(evidence) || is_off(evidence) || is_unknown(evidence));
 }

@@ -138,7 +138,7 @@ extern "C" __global__ void covariance_gradient(Batch batch, MovedRows moved) {
 }
 
 // Decides for each label with evidence whether it is clamped alone, and moves the rows whose labels go together. The status
-// of the batch becomes that of the free pass, or BAD_SCORE where a code of evidence is none.
+// of the batch becomes that of the free pass, or BAD_SCORE if a code of evidence is invalid.
 extern "C" __global__ void marginal_split(Batch batch, PassAnswers free, MarginalTerms terms, MovedRows moved) {
     __shared__ double room[THREADS / 32];
     __shared__ int counts[THREADS / 32];

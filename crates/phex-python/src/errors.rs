@@ -105,6 +105,12 @@ pub(crate) fn contradiction(row: usize, labels: Vec<String>, evidence: Vec<i8>) 
     phex::Error::contradiction(row, labels.iter().map(String::as_str), &evidence).to_string()
 }
 
+/// The message about a row with a score that engines reject.
+#[pyfunction]
+pub(crate) fn bad_score(row: usize, label: String) -> String {
+    phex::Error::BadScore { row, label }.to_string()
+}
+
 /// An exception of a class of `phex.errors`.
 fn raise(py: Python<'_>, class: &str, text: String) -> PyErr {
     let class = py.import("phex.errors").and_then(|module| module.getattr(class));

@@ -1,8 +1,8 @@
 //! The module `phex._core`: phex for Python.
 //!
 //! It converts and never computes: numpy arrays become blocks of rows, errors become exceptions of
-//! `phex.errors`, and the interpreter lock is released while engines work. What Python adds on top
-//! (tables with names, PyTorch, scikit-learn) stands in `python/phex`.
+//! `phex.errors`, and the interpreter lock is released while engines work. The Python package on top
+//! of it (tables with names, PyTorch, scikit-learn) is in `python/phex`.
 
 mod arrays;
 mod builder;
@@ -34,7 +34,7 @@ mod _core {
         cuda::CudaEngine,
         decide::decide,
         engine::Engine,
-        errors::contradiction,
+        errors::{bad_score, contradiction},
         graph::Graph,
         head::Head,
         layout::{exclusion_marks, graph_layout},
@@ -49,6 +49,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("DIFFERENCE_STEP", phex::learn::DIFFERENCE_STEP)?;
+        module.add("SCORE_LIMIT", phex::numeric::SCORE_LIMIT)?;
         module.add("LEAF_SHARE", phex_train::Recipe::STANDARD.leaf_share)
     }
 }

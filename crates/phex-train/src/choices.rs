@@ -1,6 +1,6 @@
-//! What a user chose explicitly of the settings of a run.
+//! The settings of a run that a user chose explicitly.
 //!
-//! Every door fills in a [`TrainingChoices`]: the command line from flags and a file, Python from
+//! Every front end fills in a [`TrainingChoices`]: the command line from flags and a file, Python from
 //! keyword arguments, the demo by hand. [`Recipe`] fills in what is left open.
 
 use std::str::FromStr;

@@ -16,7 +16,7 @@ use crate::{Error, Examples};
 const PIECE: usize = 512;
 /// A label whose probabilities have a smaller standard deviation over rows is the same in all of them.
 const SAME: f64 = 0.005;
-/// Leaves that are never chosen are worth a word if they are more than this part of those that occur.
+/// Leaves that are never chosen are reported if they are more than this part of those that occur.
 const NEVER: f64 = 0.1;
 /// Fewer rows show nothing about what a model answers in all rows.
 const FEW: usize = 10;
@@ -89,8 +89,8 @@ impl ComparedScores {
     }
 }
 
-/// How often each label is on among the rows that say so or the contrary, with half a row added to
-/// both sides.
+/// How often each label is on among the rows in which it is known, with half a row added to both
+/// sides.
 pub(crate) fn label_frequencies(truths: impl Iterator<Item = Vec<Evidence>>) -> Vec<f32> {
     let mut counts: Vec<[f64; 2]> = Vec::new();
     for row in truths {

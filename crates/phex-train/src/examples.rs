@@ -19,7 +19,7 @@ pub struct Examples<'a> {
     pub targets: &'a Targets,
 }
 
-/// What the recipe needs to know about examples.
+/// The properties of examples that the recipe needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExampleCounts {
     /// All rows.

@@ -54,7 +54,7 @@ impl FromStr for LabelFormat {
     }
 }
 
-/// Reads what labels are that a row does not list: `unknown` or `off`.
+/// Reads the state of labels that a row does not list: `unknown` or `off`.
 ///
 /// # Errors
 /// When the text is neither.
@@ -82,7 +82,7 @@ pub struct LabelSettings {
     /// The labels that numbers stand for, from 0; the graph's order if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<String>>,
-    /// What labels are that a row does not list. If `None`, they are unknown, but off in the hierarchical
+    /// The state of labels that a row does not list. If `None`, they are unknown, but off in the hierarchical
     /// attribute of ARFF files, which lists all labels of a row by convention.
     #[serde(
         skip_serializing_if = "Option::is_none",

@@ -8,32 +8,32 @@
 //! With `n` rows, `d` features, a batch of `b` rows and the names of the fields of [`Recipe`]:
 //!
 //! - **Held-out rows.** With `n ≥ validation_rows` and no validation data, `validation_fraction` of the
-//!   rows are held out. They choose the epoch to keep. Fewer rows are all trained on, since so few could
-//!   not choose. `patience` validations without improvement end a stage, unless the user chose the
-//!   epochs.
+//!   rows are held out. They choose the epoch to keep. With fewer rows, all are trained on, because a
+//!   tenth of them could not choose well. `patience` validations without improvement end a stage, unless
+//!   the user chose the epochs.
 //! - **Batch.** `b = n / epoch_steps`, between `smallest_batch` and `batch`.
 //! - **Epochs.** `epochs`, or as many as make `steps` steps if that is more: the weights of few rows
 //!   have as far to go as those of many.
 //! - **Learning rate.** A linear head takes `learning_rate · √(rate_features / d)`. Adam moves each weight
 //!   by about the rate, and so the logits of a standardised row by about `√d` times that.
-//! - **Biases.** Where most rows say of every label whether it is on, biases start at the labels'
-//!   frequencies. Such labels are rare as a rule, and otherwise training begins with learning that. From
-//!   rows that leave labels open the frequencies would be a guess.
+//! - **Biases.** If most rows have every label on or off, biases start at the labels' frequencies. Most
+//!   of these labels are rare, and otherwise training would first have to learn that. Rows with unknown
+//!   labels do not show the frequencies.
 //! - **Scale of inner scores.** In a single-label graph under relations, the scores of labels that have
 //!   children are multiplied by `inner_scale`. An inner score collects the gradients of all rows below
-//!   it; without the scale it moves first and most, and the leaves learn little. Where a row may be
-//!   several things at once, inner labels have something of their own to learn, and the scale is 1.
-//! - **Rows labelled with a leaf.** Where only some rows are, and at least `warm_up_rows`, a linear head
-//!   first trains on these alone ([`Recipe::warm_up_epochs`]), and a head with hidden layers draws
-//!   `leaf_share` of each batch from them.
+//!   it; without the scale it moves first and most, and the leaves learn little. If a row may be several
+//!   things at once, inner labels have something of their own to learn, and the scale is 1.
+//! - **Rows labelled with a leaf.** If at least `warm_up_rows` rows, but not all, are labelled with a
+//!   leaf, a linear head first trains on these alone ([`Recipe::warm_up_epochs`]), and a head with hidden
+//!   layers draws `leaf_share` of each batch from them.
 //! - **Learned strengths.** One strength for each relation is cross-fitted
 //!   ([`Recipe::strength_folds`]); there are too many for the rows that the weights are trained on. One
 //!   factor for all or for a kind of relations is learned together with the weights. Cross-fitting
-//!   brings its own start, so it takes no warm-up, and it needs full scores of the labels above leaves,
-//!   so it does not scale them.
+//!   has a start of its own, so it needs no warm-up. It needs full scores of the labels above leaves, so
+//!   it does not scale them.
 //!
-//! A choice of the user always wins over these rules, and a curriculum or stages of the user's leave
-//! their epochs as they are.
+//! Explicit choices of the user always override these rules. The epochs of a user's curriculum or stages
+//! are not changed.
 
 use phex::graph::{RelationGraph, Strength};
 use phex::learn::{Loss, Tie};

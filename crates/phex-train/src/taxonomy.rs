@@ -1,7 +1,7 @@
-//! Whether the relations say what the labels of the rows suggest.
+//! Checks whether the relations say what the labels of the rows suggest.
 //!
-//! Rows that list one label each, and none as off, come from a taxonomy as a rule: each thing is one
-//! of its kinds. If the relations do not say so, such rows have no negatives, and the best model of
+//! Rows that list one label each, and none as off, usually come from a taxonomy, in which each thing is
+//! one of the kinds. If the relations do not say so, such rows have no negatives, and the best model of
 //! them turns everything on. The same is true of rows that list several labels, none of them as off.
 
 use phex::graph::{LabelId, RelationGraph};

@@ -1,4 +1,4 @@
-"""What the estimators share: from marginals to the answers that scikit-learn expects."""
+"""The shared part of the estimators: from marginals to the answers that scikit-learn expects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DECISIONS = ("auto", "best", "back-off", "threshold", "consistent")
 
 
 def candidates(graph: Graph, classes: Any, given: NDArray[np.intp] | None) -> list[int]:
-    """The labels among which one is chosen."""
+    """The labels from which one is chosen."""
     place = {label: at for at, label in enumerate(graph.labels)}
     if classes is None:
         seen = set() if given is None else {graph.labels[at] for at in np.unique(given)}
@@ -47,7 +47,7 @@ def candidates(graph: Graph, classes: Any, given: NDArray[np.intp] | None) -> li
 class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Predictions and scores of an estimator that gives a probability to every label of a graph.
 
-    Estimators have the parameters `classes`, `decide`, `threshold` and `unlisted`, and say
+    Estimators have the parameters `classes`, `decide`, `threshold` and `unlisted`, and define
     `predict_marginals` and `_consistent`.
     """
 
@@ -76,7 +76,7 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"threshold is {self.threshold}, but must be between 0 and 1")
 
     def _set_labels(self, targets: Targets, chosen: list[int] | None = None) -> None:
-        """Fixes labels and classes; those `chosen` are the classes where the parameter names none."""
+        """Sets labels and classes; `chosen` are the classes if the parameter names none."""
         self.labels_ = targets.values
         self.multilabel_ = targets.given is None
         if self.multilabel_:
@@ -92,7 +92,7 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             chosen = candidates(targets.graph, self.classes, targets.given)
         if self.decide == "back-off" and self.classes is None:
             chosen = candidates(targets.graph, "all", None)
-        # Sorted, as metrics of scikit-learn take columns to be.
+        # Sorted, because metrics of scikit-learn assume it.
         self._columns = np.array(sorted(chosen, key=lambda at: targets.values[at]), dtype=np.intp)
         self.classes_ = targets.values[self._columns]
 
@@ -106,7 +106,7 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return marginals[:, self._columns]
 
     def decision_function(self, X: Any) -> Float64:
-        """The log-odds of `predict_proba`; of two classes, those of the second alone."""
+        """The log-odds of `predict_proba`; with two classes, only those of the second."""
         p = self.predict_proba(X)
         tiny = np.finfo(np.float64).tiny
         with np.errstate(divide="ignore"):

@@ -37,7 +37,7 @@ def _parameters(classifier: RelationClassifier) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """For JSON: numbers and arrays of numpy."""
+    """Converts numbers and arrays of numpy for JSON."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{value!r} cannot be written as JSON")

@@ -1,4 +1,4 @@
-"""Temperature and biases of scores, and strengths of relations, that make known labels most likely."""
+"""Finds the temperature, biases and strengths that make the known labels most likely."""
 
 from __future__ import annotations
 

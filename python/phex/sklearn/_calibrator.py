@@ -28,9 +28,9 @@ __all__ = ["RelationCalibrator"]
 
 
 def _with_one_of(graph: Graph, classes: list[int]) -> Graph:
-    """The graph where exactly one of the classes is on, if that can be said.
+    """The graph in which exactly one of the classes is on, if possible.
 
-    It cannot where a class lies above another, or is in a group already.
+    It is not possible if a class lies above another, or is already in a group.
     """
     grouped = {label for members in graph.one_of.values() for label in members}
     names = [graph.labels[at] for at in classes]
@@ -166,8 +166,8 @@ class RelationCalibrator(RelationAnswers):
         Args:
             X: What the estimator takes.
             y: The known labels of each row.
-            sample_weight: How much each row counts, in calibration, and in training if the estimator
-                takes it.
+            sample_weight: The weight of each row in calibration, and in training if the estimator has
+                this parameter.
 
         Raises:
             InputError: The estimator, `y` or a parameter cannot be used, or hard relations forbid a row.
@@ -225,7 +225,7 @@ class RelationCalibrator(RelationAnswers):
         return self._scores_sets and self.temperature == "fit"
 
     def _find_columns(self, graph: Graph, classes: Any) -> None:
-        """Which label each score is of, and which labels cannot be on where no score says so."""
+        """The label of each score, and the labels that cannot be on because they have no score."""
         self._width = len(graph)
         self._least: list[int] = []
         if self._scores_sets:
@@ -251,7 +251,7 @@ class RelationCalibrator(RelationAnswers):
         self._least = sorted(least)
 
     def _logits(self, estimator: Any, X: Any) -> Float64:
-        """The scores of a fitted estimator in the places of their labels."""
+        """The scores of a fitted estimator in the columns of their labels."""
         scores = read_logits(estimator, X, self._scores_sets, self.floor)
         columns = self._outputs
         if scores.classes is not None:
@@ -259,7 +259,7 @@ class RelationCalibrator(RelationAnswers):
         if scores.logits.ndim != 2 or scores.logits.shape[1] != len(columns):
             raise InputError(
                 f"the scores of the estimator have the shape {scores.logits.shape}, and there are "
-                f"{len(columns)} labels; say by `labels` which they are"
+                f"{len(columns)} labels; name them with `labels`"
             )
         logits = np.zeros((len(scores.logits), self._width))
         logits[:, self._least] = scores.least
@@ -269,7 +269,7 @@ class RelationCalibrator(RelationAnswers):
     def _cross_fit(
         self, X: Any, targets: Targets, weights: Float64 | None, temperature: float | None
     ) -> Float64:
-        """Trains the estimator on all rows, and scores each row by one that has not seen it."""
+        """Trains the estimator on all rows, and scores each row with one that has not seen it."""
         known, given = targets.known, targets.given
         self._scores_sets = given is None
         rows = np.arange(len(known))

@@ -25,7 +25,7 @@ from phex.sklearn._targets import Targets, read_relations, read_targets
 __all__ = ["RelationClassifier"]
 
 OPERATIONS = 1e7
-"""What an exact engine may take a row in training: beyond it heads are trained through another."""
+"""Operations per row that an exact engine may take; beyond them, another engine is used."""
 
 
 def read_weights(sample_weight: ArrayLike | None, rows: int) -> Float64 | None:
@@ -50,71 +50,72 @@ class RelationClassifier(RelationAnswers):
 
     `y` may be
 
-    - a label a row: names of labels of the graph, as exact as somebody knew them. `dog` in the row of a
-      husky trains all that lies below it. What a row says of the labels that it does not name follows
-      from the relations: everything above is on, everything that excludes it is off, the rest is
-      unknown (`unlisted="off"` takes it as off). Where the graph excludes nothing, no label is ever
-      known to be off, and `unlisted="off"` or a table is needed.
-    - a table, rows × labels: 1 on, 0 off, -1 or NaN unknown; its columns are those of `graph.labels` in
-      order, or those of a data frame by name. In cross-validation use -1, for scikit-learn
-      refuses NaN in y.
-    - a list of names a row; labels not named are off, unless `unlisted="unknown"`. Scikit-learn's
-      cross-validation refuses lists: `label_matrix` makes a table of them.
+    - one label per row: the name of a label of the graph, as precise as you know it. A husky that is
+      labelled `dog` trains all labels below `dog`. The relations determine the other labels: those
+      above the named one are on, those that it excludes are off, and the rest are unknown
+      (`unlisted="off"` sets them to off). If the graph excludes nothing, no label is ever known to be
+      off; then pass `unlisted="off"` or a table.
+    - a table, rows × labels: 1 is on, 0 is off, -1 or NaN is unknown. Its columns are in the order of
+      `graph.labels`, or are found by name in a data frame. In cross-validation, use -1, because
+      scikit-learn rejects NaN in y.
+    - a list of names per row. Labels that are not named are off, unless `unlisted="unknown"`.
+      Cross-validation of scikit-learn rejects lists; `label_matrix` turns them into a table.
 
-    Features are numbers; they are standardised, in float32, and missing ones (NaN) stand at their mean.
-    The same `random_state` gives the same bits. A run looks for Ctrl-C.
+    Features are numbers. They are standardised in float32; missing values (NaN) are replaced by the
+    mean. The same `random_state` gives the same bits. Ctrl-C stops a run.
 
-    Parameters of training that are None are left to the recipe of `phex-train`, which is that of the
-    command line. `json.loads(classifier.head_.config)` shows what it chose.
+    If a parameter of training is None, the recipe chooses it, as in `phex train`.
+    `json.loads(classifier.head_.config)` shows what was chosen.
 
     Args:
-        relations: A `phex.Graph`, or the path of one. None: of a label a row, that exactly one is on (a
-            softmax), for any kind of label; of a table, that labels have nothing to do with each other.
+        relations: A `phex.Graph`, or the path of a graph file. None: with one label per row, exactly one
+            label is on (a softmax), and labels may be of any type; with a table, labels are unrelated.
         hidden: The width of each hidden layer; empty for a linear classifier.
         dropout: The fraction of hidden values dropped at random in training.
         input_dropout: The fraction of features dropped at random in training.
         norm: Normalisation of hidden layers: `none`, `batch` or `layer`.
-        prior: Whether biases start at the frequencies of the labels. None: they do where
-            most rows say of every label whether it is on.
-        inner_scale: The factor on the scores of labels that have children. None: .1 for single-label
+        prior: Whether biases start at the frequencies of the labels. None: they do if most rows have
+            every label on or off.
+        inner_scale: The factor on the scores of labels that have children. None: 0.1 for single-label
             graphs, else 1.
         loss: `joint` (minus the log-probability of all targets of a row at once) or `marginal` (the sum
             over its targets). Only the latter accepts rows that contradict hard relations.
-        epochs: How often training goes over the rows. None: 30, or as many as make 4000 steps.
-        learning_rate: The size of a step. None: .001 with hidden layers, else .001 √(256 / features).
+        epochs: The number of passes over the rows. None: 30, or as many as make 4000 steps.
+        learning_rate: The size of a step. None: 0.001 with hidden layers, else 0.001 √(256 / features).
         weight_decay: Weight decay per step, times the learning rate.
-        schedule: How the learning rate changes: `cosine` or `linear` (down to zero; `cosine=0.1` goes up
-            over a tenth of the steps first), `constant`, or `step=10,0.5` (times 0.5 every 10 epochs).
+        schedule: How the learning rate changes: `cosine` or `linear` (falls to zero; `cosine=0.1` first
+            rises for a tenth of the steps), `constant`, or `step=10,0.5` (times 0.5 every 10 epochs).
         batch_size: Rows per step. None: a twentieth of the rows, between 8 and 64.
-        strength: The strength of all relations in training and after it: `hard`, `u=0.5`, `q=0.1`,
-            `w=2`, or `scale=2` on the costs given. None: as in the graph.
+        strength: The strength of all relations in training and prediction: `hard`, `u=0.5`, `q=0.1`,
+            `w=2`, or `scale=2`, which multiplies the given costs. None: as in the graph.
         learn_strengths: Learn soft strengths: `scale` (one factor), `kind` (one for hierarchy, one for
-            exclusion) or `relation` (each), which finds wrong relations. Instead of the first two,
-            choose `strength` by cross-validation: that did better in our experiments. None: not learned.
-        strength_folds: Learn strengths in so many parts of the rows, each under scores of a model that
-            has not seen it; 0 learns them together with the weights. None: 2 for `relation`, else 0.
+            exclusion) or `relation` (each), which finds wrong relations. None: not learned. Instead of
+            the first two, choose `strength` by cross-validation, which did better in our experiments.
+        strength_folds: Learn strengths on this number of parts of the rows, each with the scores of a
+            model that has not seen the part. 0 learns them together with the weights. None: 2 for
+            `relation`, else 0.
         warm_up: Epochs on the rows labelled with a leaf, before all rows are used. `auto`: as many steps
-            as one epoch over all rows, if some rows are labelled with a leaf and some are not; otherwise
-            coarse rows favour leaves at random before fine rows are seen.
-        leaf_share: The share of each batch that is drawn from the rows labelled with a leaf. None: .25
-            with hidden layers where only some rows have a leaf, else 0.
-        validation_fraction: The fraction of the rows held out to choose the epoch to keep. None: .1 of
+            as one epoch over all rows, if some rows are labelled with a leaf and some are not. Without
+            it, coarse rows would favour leaves at random before fine rows are seen.
+        leaf_share: The share of each batch that is drawn from the rows labelled with a leaf. None: 0.25
+            with hidden layers if only some rows are labelled with a leaf, else 0.
+        validation_fraction: The fraction of the rows held out to choose the epoch to keep. None: 0.1 of
             1000 rows or more, else 0; 0 trains on all rows.
-        metric: What chooses it: `loss`, `accuracy` or `au-prc`.
-        patience: Training ends after so many epochs without improvement; 0 means never. None: 5, or 0
-            if `epochs` are given.
-        class_weight: None, `balanced` (rows count by how rare their most specific label is) or a
-            dictionary from labels to weights, 1 where there is none.
-        unlisted: What a row says of labels that it does not name: `unknown`, or `off` (and everything
-            above the named ones is on); `auto` is `unknown` for a label a row, `off` for lists.
-        classes: Among which labels `predict` chooses one, and whose probabilities `predict_proba` gives,
-            for a label a row: `leaves`, `all`, the name of a one-of group, or a list of labels. None:
-            the one-of group that has all labels of `y`, else the leaves.
-        decide: How `predict` decides. For a label a row: `best` (the most probable class) or `back-off`
-            (the most specific label whose probability reaches `threshold`, else the best; `classes_` are
-            then all labels). For sets: `threshold` (labels whose probability reaches it), `best` or
-            `back-off` with all above it, or `consistent` (the most probable set that the relations
-            allow). `auto` is `best` and `threshold`.
+        metric: The metric that chooses the epoch: `loss`, `accuracy` or `au-prc`.
+        patience: Training ends after this many epochs without improvement; 0 means never. None: 5, or 0
+            if `epochs` is given.
+        class_weight: None, `balanced` (weights rows by how rare their most specific label is) or a
+            dictionary from labels to weights; other labels have the weight 1.
+        unlisted: The state of labels that a row does not name: `unknown`, or `off` (labels above the
+            named ones are on). `auto` is `unknown` for one label per row, and `off` for lists.
+        classes: For one label per row: the labels from which `predict` chooses, and whose probabilities
+            `predict_proba` returns. `leaves`, `all`, the name of a one-of group, or a list of labels.
+            None: the one-of group that contains all labels of `y`, else the leaves.
+        decide: How `predict` decides. For one label per row: `best` (the most probable class) or
+            `back-off` (the most specific label whose probability reaches `threshold`, else the best;
+            `classes_` then has all labels). For sets: `threshold` (labels whose probability reaches it),
+            `best` or `back-off` with all labels above it, or `consistent` (the most probable set that
+            the relations allow). `auto` is `best` for one label per row, and `threshold` for sets.
         threshold: The probability that a label has to reach.
         settings: Any other setting of training, nested as in the `config.json` of a model. The
             parameters above override it. For example `{"optimiser": {"average": 0.999}}`.
@@ -125,16 +126,16 @@ class RelationClassifier(RelationAnswers):
         verbose: Whether to print one line per epoch.
 
     Attributes:
-        classes_: The labels of the columns of `predict_proba`: sorted for a label a row (what `predict`
-            answers with), in the order of the table for sets.
-        labels_: All labels, in the order of the graph; the columns of `predict_marginals`.
-        graph_: The relations, with the strengths of the last stage or those learned.
-        head_: What was trained.
-        model_: The compiled relations, which answer for the logits of `decision_logits`.
+        classes_: The labels of the columns of `predict_proba`: sorted for one label per row, and in the
+            order of the table for sets.
+        labels_: All labels, in the order of the graph: the columns of `predict_marginals`.
+        graph_: The relations, with the strengths of the last stage or the learned ones.
+        head_: The trained head.
+        model_: The compiled relations, which turn the logits of `decision_logits` into probabilities.
         multilabel_: Whether `y` had sets of labels.
         history_: The record of each epoch.
-        n_features_in_: How many features there are.
-        feature_names_in_: Their names, where `X` had them.
+        n_features_in_: The number of features.
+        feature_names_in_: The names of the features, if `X` had them.
 
     >>> import phex
     >>> from phex.sklearn import RelationClassifier
@@ -231,9 +232,9 @@ class RelationClassifier(RelationAnswers):
 
         Args:
             X: Rows × features.
-            y: What is known of the labels of each row; see the class.
-            sample_weight: How much each row counts: only ratios matter, and a row of weight 0 is
-                as good as not there.
+            y: The known labels of each row; the class describes its forms.
+            sample_weight: The weight of each row. Only ratios matter, and rows of weight 0 are left
+                out.
 
         Raises:
             TrainingError: A row contradicts hard relations, or a setting is out of range.
@@ -247,18 +248,17 @@ class RelationClassifier(RelationAnswers):
         graph = targets.graph
         if not ((targets.known == 0).any() or graph.exclusions or graph.one_of or graph.rule):
             warnings.warn(
-                "neither y nor the relations say of any row that a label is off, so all labels will "
-                "come out as on; build the graph with single_label() if each row is exactly one "
-                "kind, or give unlisted='off'",
+                "neither y nor the relations say that any label is off, so all labels will come out "
+                "as on; build the graph with single_label() if each row is exactly one kind, or give "
+                "unlisted='off'",
                 stacklevel=2,
             )
         elif targets.given is not None and not (targets.known == 0).any():
             for finding in graph.check().of_kind("unrelated-roots"):
                 warnings.warn(
                     f"y has one label per row, but {len(finding.labels)} roots are unrelated, such as "
-                    f"`{finding.labels[0]}` and `{finding.labels[1]}`, so nothing says that a row is "
-                    "not all of them; build the graph with single_label() if each row is exactly one "
-                    "kind",
+                    f"`{finding.labels[0]}` and `{finding.labels[1]}`, so a row may be all of them at "
+                    "once; build the graph with single_label() if each row is exactly one kind",
                     stacklevel=2,
                 )
         self._set_labels(targets)
@@ -270,7 +270,7 @@ class RelationClassifier(RelationAnswers):
     def _train(self, features: Float32, targets: Targets, weights: Float64 | None) -> Head:
         evidence = targets.known
         if self.run_folder is not None and not isinstance(self.random_state, (int, np.integer)):
-            raise InputError("run_folder needs a number as random_state, to know the run again")
+            raise InputError("run_folder needs a number as random_state, to recognise the run")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         names = dict(zip(targets.values.tolist(), targets.graph.labels, strict=True))
         if weights is not None:
@@ -307,7 +307,7 @@ class RelationClassifier(RelationAnswers):
         return report
 
     def _take(self, head: Head) -> None:
-        """What follows from a head."""
+        """Sets the attributes that follow from a head."""
         self.head_ = head
         self.graph_ = head.graph
         self.history_: list[dict[str, Any]] = json.loads(head.history)
@@ -331,16 +331,16 @@ class RelationClassifier(RelationAnswers):
         return read
 
     def decision_logits(self, X: Any) -> Float32:
-        """What the head says of each label before the relations: the logits of `model_`."""
+        """The logits of the head, before the relations apply."""
         check_is_fitted(self)
         return self.head_.logits(self._read(X, reset=False))
 
     def predict_marginals(self, X: Any) -> Float64:
         """The probability of each label of the graph: rows × `labels_`.
 
-        They agree with the relations: under hard ones a label is never more probable than one above it.
-        They do not sum to one. Where no exact engine takes the graph, they come from the one that the
-        head was trained through.
+        They agree with the relations: under a hard hierarchy, a label is never more probable than one
+        above it. They do not sum to one. If no exact engine can handle the graph, they are computed by
+        the engine that trained the head.
         """
         check_is_fitted(self)
         features = self._read(X, reset=False)
@@ -356,17 +356,17 @@ class RelationClassifier(RelationAnswers):
     def save(self, folder: str | PathLike[str]) -> None:
         """Writes a model that `phex predict`, `phex eval` and `RelationClassifier.load` read.
 
-        Its columns are `feature_names_in_`, or `f0`, `f1` and so on, as those of an npy file are.
+        Its columns are `feature_names_in_`, or `f0`, `f1` and so on, as in an npy file.
         """
         check_is_fitted(self)
         _bundle.write(self, folder)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
-        """Reads what `save` wrote, or `phex train`.
+        """Reads a model that `save` or `phex train` wrote.
 
-        A model of `phex train` answers with sets of labels, and takes its features as numbers in the
-        order of `feature_names_in_`, categories as one column each.
+        A model of `phex train` answers with sets of labels. Its features are numbers in the order of
+        `feature_names_in_`, with one column for each category.
         """
         classifier = cls()
         _bundle.read(classifier, folder)

@@ -57,10 +57,10 @@ def _probabilities(estimator: Any, X: Any) -> Any | None:
 def read_logits(estimator: Any, X: Any, sets: bool, floor: float) -> Scores:
     """The logits of a fitted classifier.
 
-    Of one label a row, the logarithms of its probabilities: where exactly one of the classes is on, the
-    softmax of these gives the same probabilities again. Of sets, log-odds. A classifier without
-    `predict_proba` is taken at its `decision_function`. No probability is nearer to 0 or 1 than `floor`:
-    what a classifier is certain of and gets wrong must not cost infinitely much.
+    With one label per row, they are the logarithms of the probabilities: if exactly one class is on,
+    their softmax gives the same probabilities again. With sets, they are log-odds. A classifier without
+    `predict_proba` uses its `decision_function`. No probability is nearer to 0 or 1 than `floor`, so
+    that a certain but wrong answer does not have an infinite cost.
     """
     if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
         kind = type(estimator).__name__

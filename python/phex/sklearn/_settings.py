@@ -55,7 +55,7 @@ def training_choices(
 ) -> dict[str, Any]:
     """The parameters that are not None, for `Head.train`.
 
-    `names` are those of the graph's labels by what stands for them in `y`.
+    `names` maps the values of `y` to the names of labels.
     """
     choices: dict[str, Any] = {"settings": parameters["settings"] or {}, "seed": seed}
     for parameter, (choice, convert) in CHOICES.items():

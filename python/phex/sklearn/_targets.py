@@ -34,7 +34,7 @@ class Targets(NamedTuple):
 
 
 def read_relations(relations: Any) -> Graph | None:
-    """The graph that a parameter means: a graph, the path of a file, or None."""
+    """The graph of a parameter, which is a graph, the path of a file, or None."""
     if relations is None or isinstance(relations, Graph):
         return relations
     if isinstance(relations, (str, PathLike)):
@@ -106,7 +106,7 @@ def _fill(graph: Graph, rows: Sequence[Iterable[int]], unlisted: str) -> Known:
 
 
 def _names(values: Iterable[Any]) -> list[str]:
-    """Names for labels of any type: their texts, if these can be names."""
+    """Names for labels of any type: their texts, if these are valid names."""
     names = [str(value) for value in values]
     if len(set(names)) == len(names) and all(name and name.isprintable() for name in names):
         return names
@@ -185,7 +185,7 @@ def _read_names(y: Any, graph: Graph | None, unlisted: str, classes: Any) -> Tar
 def read_targets(y: Any, graph: Graph | None, unlisted: str = "auto", classes: Any = None) -> Targets:
     """The evidence in `y` of the labels of a graph; without one, of the labels that occur in `y`.
 
-    `classes` are those of an estimator that was trained elsewhere; there may be more than `y` has.
+    `classes` are the classes of an estimator that was trained elsewhere; `y` need not have all of them.
     """
     if unlisted not in ("auto", "unknown", "off"):
         raise InputError(f"unlisted is {unlisted!r}; it must be 'auto', 'unknown' or 'off'")
@@ -203,13 +203,13 @@ def read_targets(y: Any, graph: Graph | None, unlisted: str = "auto", classes: A
 def label_matrix(y: Any, relations: Any, *, unlisted: str = "auto") -> Known:
     """The evidence in `y`, as a matrix: 1 on, 0 off, -1 unknown.
 
-    Cross-validation of scikit-learn takes such a matrix, but neither lists of names nor NaN.
+    Cross-validation of scikit-learn accepts such a matrix, but neither lists of names nor NaN.
 
     Args:
-        y: A name a row, a list of names a row, or rows × labels.
-        relations: A graph, or the path of one.
-        unlisted: What a row says of labels that it does not name: `unknown`, or `off` (everything above
-            the named ones is on); `auto` is `unknown` for a name a row, `off` for lists.
+        y: One name per row, a list of names per row, or rows × labels.
+        relations: A graph, or the path of a graph file.
+        unlisted: The state of labels that a row does not name: `unknown`, or `off` (labels above the
+            named ones are on). `auto` is `unknown` for one name per row, and `off` for lists.
 
     >>> import phex
     >>> graph = phex.GraphBuilder().hierarchy("pet", ["dog", "cat"]).build()

@@ -20,7 +20,7 @@ class RelationHead(nn.Module):
 
     It follows the recipe of training that `phex train` and `RelationClassifier` follow:
 
-    - W and b start at zero. From random weights a coarse label teaches whichever of its leaves leads.
+    - W and b start at zero. With random weights, a coarse label trains whichever of its leaves is ahead.
     - The factor s is 1 for leaves. In a single-label graph it is smaller for labels that have children:
       their scores collect the gradients of all rows below them, and would otherwise move first and most,
       while the leaves learn little.
@@ -28,9 +28,9 @@ class RelationHead(nn.Module):
     The factors are a buffer, `scale`: they are part of the `state_dict` and are not trained.
 
     Args:
-        features: How many features enter.
+        features: The number of features.
         relations: The labels: a graph, a compiled model, or a `RelationLoss` or `RelationLayer`.
-        inner_scale: The factor on the scores of labels that have children. None: that of the recipe in
+        inner_scale: The factor on the scores of labels that have children. None: the recipe's in
             single-label graphs, else 1.
         bias: Whether there is a bias b.
         device: Where weights and factors are kept.

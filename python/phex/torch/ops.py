@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from phex._core import CudaEngine, Engine, Gradients, contradiction
+from phex._core import DIFFERENCE_STEP, SCORE_LIMIT, CudaEngine, Engine, Gradients, contradiction
 from phex._types import Float64, Known, Scores
 from phex.errors import InputError
 from phex.tables import read_weights
@@ -22,12 +22,8 @@ from phex.torch.relations import Relations, find
 
 __all__ = ["marginals", "relation_loss"]
 
-#: The largest step of a score by which a derivative is taken, as in `Engine.covariance_product`.
-_STEP = 3e-5
 #: Rows that are moved at a time, so that memory stays small.
 _CHUNK = 256
-#: Engines reject scores beyond this.
-_LARGEST = 1e30
 
 _warned = False
 
@@ -66,12 +62,12 @@ def _on_device(relations: Relations, strengths: Tensor | None, logits: Tensor) -
 
 
 def _check_scores(scores: Scores, relations: Relations) -> None:
-    bad = ~(np.abs(scores) <= _LARGEST)
+    bad = ~(np.abs(scores) <= SCORE_LIMIT)
     if bad.any():
         row, label = (int(at) for at in np.argwhere(bad)[0])
         raise InputError(
             f"row {row}, `{relations.labels[label]}`: the logit is {scores[row, label]}, but must be "
-            f"finite and within ±{_LARGEST:g}; has training diverged? Lower the learning rate, or clip"
+            f"finite and within ±{SCORE_LIMIT:g}; has training diverged? Lower the learning rate or clip"
         )
 
 
@@ -189,14 +185,14 @@ def _marginals_by_costs(engine: Engine, scores: Scores, slopes: Scores, known: K
         part = slice(start, start + _CHUNK)
         slope = slopes[part].astype(np.float64)
         most = np.abs(slope).max(axis=1, initial=0.0)
-        step = _STEP * slope / np.where(most == 0.0, 1.0, most)[:, np.newaxis]
+        step = DIFFERENCE_STEP * slope / np.where(most == 0.0, 1.0, most)[:, np.newaxis]
         evidence = None if known is None else known[part]
         up, down = (
             engine.run(scores[part] + sign * step, evidence, expectations=True).expectations
             for sign in (1.0, -1.0)
         )
         if up is not None and down is not None:
-            total -= (most / (2.0 * _STEP)) @ (up - down)
+            total -= (most / (2.0 * DIFFERENCE_STEP)) @ (up - down)
     return total
 
 

@@ -24,7 +24,7 @@ _CHUNK = 1 << 14
 class LeafBatchSampler(Sampler[list[int]]):
     """Draws batches in which at least a share of the rows is labelled with a leaf.
 
-    Where few rows are labelled with a leaf, most batches have nothing that tells the leaves apart. This
+    If few rows are labelled with a leaf, most batches have nothing that tells the leaves apart. This
     sampler fills a share of each batch with such rows, which are used again and again; an epoch still
     goes over all rows. If that share of all rows is labelled with a leaf anyway, batches are drawn as
     usual. `phex train` draws its batches in the same way.
@@ -34,11 +34,11 @@ class LeafBatchSampler(Sampler[list[int]]):
     another order; `set_epoch` sets its number, for example after a run was resumed.
 
     Args:
-        rows: What is known of each row: targets (rows × labels; 1 on, 0 off, -1 or NaN unknown), which
-            need `graph`; or a mask of booleans that says which rows are labelled with a leaf.
+        rows: Targets (rows × labels; 1 on, 0 off, -1 or NaN unknown), which need `graph`; or a mask of
+            booleans that says which rows are labelled with a leaf.
         batch_size: Rows per batch of one process.
         graph: The labels of the targets.
-        share: The least share of leaf rows in a batch, from 0 to below 1. None: that of the recipe.
+        share: The smallest share of leaf rows in a batch, 0 or more and below 1. None: the recipe's.
         drop_last: Whether to leave out the last batch if it is smaller.
         seed: The seed of the order. It has to be the same in all processes.
         rank: Which of the processes this is. None: as `torch.distributed` says, if it is in use.

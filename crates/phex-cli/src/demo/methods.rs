@@ -25,7 +25,7 @@ const EPOCHS: usize = 15;
 const RANDOM: f64 = 1.0;
 /// The soft relations that are trained from random weights.
 const RANDOM_STRENGTH: f64 = 0.3;
-/// Named rows are few: so many epochs on them take about as many steps as one on all rows.
+/// Few rows are named, so this many epochs on them take about as many steps as one on all rows.
 const NAMED_EPOCHS: usize = 15;
 
 /// How a method is trained.
@@ -35,7 +35,7 @@ pub(super) struct DemoMethod {
     choices: TrainingChoices,
 }
 
-/// All that is trained.
+/// The methods that are trained.
 pub(super) struct DemoMethods {
     /// Without relations; the independent sigmoids are the last.
     pub(super) baselines: Vec<DemoMethod>,
@@ -117,8 +117,8 @@ impl DemoMethod {
     }
 }
 
-/// What all methods choose: the epoch with the best accuracy on the validation rows is kept. None warms
-/// up by itself, so that all make the same steps.
+/// The choices of all methods: they keep the epoch with the best accuracy on the validation rows, and do
+/// not warm up, so that all make the same steps.
 fn base() -> TrainingChoices {
     TrainingChoices {
         metric: Some(Metric::Accuracy),

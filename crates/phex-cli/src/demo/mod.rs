@@ -1,8 +1,9 @@
-//! `phex demo`: all of it on built-in data, in seconds.
+//! `phex demo`: a tour of phex on built-in data, in seconds.
 //!
 //! [`graph`] checks, draws and uses a graph of relations. Then [`world`] generates animals, and most
-//! training rows are labelled with their kind alone. [`learn`] trains the [`methods`] on them, and [`show`]
-//! and [`page`] present the results. Nothing is written before all is trained, and all numbers are measured.
+//! training rows are labelled only with their kind. [`learn`] trains the [`methods`] on them, and [`show`]
+//! and [`page`] present the results. Nothing is written before training has finished, and all numbers are
+//! measured.
 
 mod graph;
 mod learn;

@@ -1,4 +1,4 @@
-//! What the demo prints of learning.
+//! Prints the part of the demo that trains.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -27,11 +27,11 @@ pub(super) fn data(world: &World, data: &DemoTables) -> anyhow::Result<()> {
     let named = (0..training.rows()).filter(|&row| is_named(training, row)).count();
     let kinds = world.kinds.len();
     output::text(&format!(
-        "{} animals of {kinds} kinds, described by {} noisy numbers. Of {} training rows {named} name \
-         the animal\n(\"owl\"), the others its kind alone (\"bird\"). Every method has the same labels (a \
-         bird is no fish,\nno dog and no eel), linear head, optimiser and epochs; {} validation rows choose \
-         the epoch and the\nstrength, {} test rows measure. Mean ± deviation over {} draws of the \
-         training rows, in %.\n\n",
+        "The data are {} animals of {kinds} kinds, described by {} noisy numbers. Of {} training rows, \
+         {named}\nname the animal (\"owl\"); the others name only its kind (\"bird\"). All methods have the \
+         same labels\n(a bird is no fish, no dog and no eel), linear head, optimiser and number of epochs. \
+         {} validation\nrows choose the epoch and the strength; {} test rows measure the result. The table \
+         shows\nmeans ± deviations over {} draws of the training rows, in %.\n\n",
         world.graph.len() - kinds,
         training.features.columns,
         training.rows(),
@@ -55,15 +55,16 @@ pub(super) fn tables(results: &DemoResults<'_>) -> anyhow::Result<()> {
     for tried in results.shown()? {
         text.push_str(&line(tried));
     }
-    text.push_str("the same from random weights in place of zeros:\n");
+    text.push_str("the same, from random weights instead of zeros:\n");
     results.random.iter().for_each(|tried| text.push_str(&line(tried)));
     let _ = write!(
         text,
-        "\nA row contradicts itself when its probabilities break a relation by more than {TOLERANCE}; HEX \
+        "\nA row contradicts itself if its probabilities break a relation by more than {TOLERANCE}; HEX \
          rows\ncannot. The calibration error is that of the most probable animal. Here every row is one \
-         animal, so\na softmax whose kinds are sums of animals is as good as HEX, which also takes labels \
-         that overlap.\nFrom random weights HEX falls far behind, probably since a coarse row then teaches whichever of its \
-         animals\nhappens to lead; named rows first, or soft relations, undo part of it.\n\n"
+         animal, so\na softmax whose kinds are sums of animals is as good as HEX, which can also handle labels \
+         that\noverlap. From random weights, HEX falls far behind, probably because a coarse row then trains \
+         whichever\nof its animals is ahead. Training on named rows first undoes part of this, and so do soft \
+         relations.\n\n"
     );
     let chosen = results.chosen()?.method.setting();
     text.push_str("pHEX by strength, accuracy of animals on the validation rows (*: chosen)\n ");
@@ -91,7 +92,7 @@ fn line(tried: &Tried<'_>) -> String {
     format!("{:<44}{animals:>12}{kinds:>14}{broken:>13}{calibration:>14}\n", tried.method.name)
 }
 
-/// One test row by sigmoids and by the winner, and what is decided.
+/// One test row by sigmoids and by the winner, and the decisions.
 pub(super) fn row(results: &DemoResults<'_>) -> anyhow::Result<()> {
     let DemoResults { world, data, .. } = results;
     let winner = results.winner()?;
@@ -109,7 +110,7 @@ pub(super) fn row(results: &DemoResults<'_>) -> anyhow::Result<()> {
         if on.is_empty() { String::from("nothing") } else { on.join(", ") }
     };
     heading(&format!(
-        "4. A test row that is hard to tell, in truth {}",
+        "4. A test row that is hard to classify; its true labels: {}",
         list(&|at| truth[at] == Evidence::On)
     ))?;
     let mut order: Vec<usize> = (0..labels).collect();
@@ -123,7 +124,7 @@ pub(super) fn row(results: &DemoResults<'_>) -> anyhow::Result<()> {
     }
     let _ = writeln!(
         text,
-        "By the sigmoids {} is more probable than {}, its kind.",
+        "According to the sigmoids, {} is more probable than {}, its kind.",
         names[child], names[parent]
     );
     let predictor = run.trained.model.predictor(&Options::default())?;
@@ -146,7 +147,7 @@ fn short<'t>(tried: &'t Tried<'_>) -> &'t str {
     tried.method.name.split(':').next().unwrap_or_default()
 }
 
-/// By how much an animal is at most more probable than its kind, and which animal and kind that is.
+/// The largest excess of an animal's probability over that of its kind, with the animal and the kind.
 fn contradiction(world: &World, probabilities: &[f32]) -> (f32, usize, usize) {
     let pairs = world.kinds.iter().flat_map(|kind| {
         let animals = world.graph.topology().children(*kind).iter();
@@ -157,8 +158,8 @@ fn contradiction(world: &World, probabilities: &[f32]) -> (f32, usize, usize) {
         .fold((f32::NEG_INFINITY, 0, 0), |most, next| if next.0 > most.0 { next } else { most })
 }
 
-/// The first row whose kind the winner knows and whose animal it does not know for sure, and that
-/// sigmoids contradict themselves about in the third digit or before.
+/// The first row of which the winner is sure about the kind but not about the animal, and for which
+/// sigmoids contradict themselves within three digits.
 fn telling(results: &DemoResults<'_>, winner: &[f32], sigmoids: &[f32]) -> usize {
     let world = &results.world;
     let labels = world.graph.len();
@@ -177,15 +178,15 @@ fn telling(results: &DemoResults<'_>, winner: &[f32], sigmoids: &[f32]) -> usize
     rows.position(tells).unwrap_or(0)
 }
 
-/// What was written, and how to go on.
+/// Prints what was written, and commands to try next.
 pub(super) fn files(results: &DemoResults<'_>, folder: &Path) -> anyhow::Result<()> {
     heading("5. Go on")?;
     let winner = results.winner()?;
     let folder = folder.display();
     let data = format!("{folder}/graph.toml --data {folder}/train.csv --valid {folder}/valid.csv");
     output::text(&format!(
-        "{folder}/report.html compares the methods. {folder}/model is the best on the validation rows,\n\
-         \"{}\", trained on train.csv beside it.\n\n\
+        "{folder}/report.html compares the methods. {folder}/model is the best on the validation rows\n\
+         (\"{}\"), trained on {folder}/train.csv.\n\n\
          phex predict {folder}/model --data {folder}/test.csv --decide back-off=0.9 --out sets.csv\n\
          phex eval {folder}/model --data {folder}/test.csv --top 1,5 --report test.html\n\
          phex train {data} \\\n  {} \\\n  --out {folder}/again    # the same model\n\

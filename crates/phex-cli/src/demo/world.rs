@@ -26,7 +26,7 @@ const FEATURES: usize = 32;
 /// How far apart the kinds are, and the animals of a kind, in deviations of the noise.
 const KIND_SCALE: f64 = 0.35;
 const ANIMAL_SCALE: f64 = 0.4;
-/// One training row in so many names its animal; the others name its kind alone.
+/// One in this many training rows names its animal; the others name only its kind.
 const NAMED: usize = 20;
 
 /// Labels, relations, and where the animals are.
@@ -53,7 +53,7 @@ impl World {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
         let (mut kinds, mut animals) = (Vec::new(), Vec::new());
         let id = |name: &str| {
-            graph.id(name).ok_or_else(|| anyhow::anyhow!("`{name}` is no label of the demo"))
+            graph.id(name).ok_or_else(|| anyhow::anyhow!("`{name}` is not a label of the demo"))
         };
         for (kind, names) in KINDS {
             let kind = id(kind)?;
@@ -148,7 +148,7 @@ fn graph_text() -> String {
     text
 }
 
-/// Near-normal numbers, one a feature.
+/// Near-normal numbers, one per feature.
 fn normals(random: &mut Xoshiro256PlusPlus) -> Vec<f64> {
     let mut normal = || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
     (0..FEATURES).map(|_| normal()).collect()

@@ -65,11 +65,11 @@ impl TrainingTables {
                 "no row says that a label is off, and no label of the graph excludes another, so a model \
                  that turns every label on would be the best; give --unlisted off if rows list all of \
                  their labels, --single-label if each row is exactly one kind, or --multi-label to train \
-                 nevertheless"
+                 anyway"
             ),
             Some(TaxonomyDoubt::UnrelatedRoots(roots)) => self.notes.push(format!(
-                "each row lists one label, but {} roots are unrelated (`{}`, `{}`, …), so nothing says \
-                 that a row is not all of them; give --single-label if each row is exactly one kind, or \
+                "each row lists one label, but {} roots are unrelated (`{}`, `{}`, …), so a row may be \
+                 all of them at once; give --single-label if each row is exactly one kind, or \
                  --multi-label to silence this",
                 roots.len(),
                 graph.name(roots[0]),

@@ -1,4 +1,4 @@
-//! Which warp of a block does which labels in which order, and with which shared memory.
+//! Assigns the labels of a block to its warps, in which order, and with which shared memory.
 //!
 //! A round is what a warp does at a time: one label, or, where a block has few rows, several labels of one level that are
 //! close in size, so that they take the same steps. A large family has a round alone, with its counts spread over the lanes;

@@ -1,4 +1,4 @@
-//! How much a file may hold before it is refused.
+//! The limits beyond which a file is rejected.
 
 /// Limits of everything that is read: files from strangers must not fill the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 //!   {"supercategory": "animal", "id": 17, "name": "cat"}]}
 //! ```
 //!
-//! A category is a label by its name, and its supercategory is its parent. Two categories of one
-//! name are told apart as paths are ([`PathNames`]). Categories with `kingdom`, …, `genus`, as
-//! iNaturalist has them, hang under these ranks instead, and `common_name` is the title. A
+//! The name of a category is its label, and its supercategory is its parent. Categories with the
+//! same name are told apart in the same way as paths ([`PathNames`]). Categories with `kingdom`, …,
+//! `genus`, as in iNaturalist, are placed under these ranks, and `common_name` is the title. A
 //! supercategory that is missing, empty, `none` or the category itself makes a root.
 
 use std::collections::{HashMap, HashSet};

@@ -9,8 +9,8 @@
 //! the list that it starts with; a list of billable codes has no categories such as `A00`, which are
 //! added. Dots in codes do not matter. The order file (`00001 A00     0 Cholera   Cholera`) has a
 //! number first and, after the code, whether it is billable. In the XML, chapters, sections and
-//! codes are nested; chapters are labels such as `chapter 1`. Codes that only a seventh character
-//! makes whole are not in the XML by themselves: they are counted, and the list has them.
+//! codes are nested; chapters are labels such as `chapter 1`. The XML does not list codes with a
+//! seventh character; they are counted, and the code list has them.
 
 use std::collections::HashMap;
 
@@ -170,7 +170,7 @@ fn read_xml(source: &SourceText<'_>, sink: &mut GraphSink) -> Result<(), Error> 
                         declare(source, last, sink)?;
                     }
                     ("chapter" | "section" | "diag", _) => {
-                        // One without a description is a label all the same.
+                        // A code without a description is a label as well.
                         if let Some(last) = open.pop()
                             && last.title.is_none()
                         {

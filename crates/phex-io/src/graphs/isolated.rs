@@ -1,9 +1,9 @@
-//! Refuses files that were probably understood as something that they are not.
+//! Rejects files that were probably read in the wrong format.
 //!
-//! Outlines, tables, paths and nested labels have no mark of their own. A list of a hundred
-//! thousand lines of something else would be read as as many labels without any relation. If more
-//! than half of the labels of such a file have no relation, and nobody said what the file is, the
-//! error shows the first lines as they were understood.
+//! Outlines, tables, paths and nested labels have no mark of their own. A hundred thousand lines of
+//! something else would become as many labels without any relation. If more than half of the labels
+//! of such a file have no relation, and the format was not named, the error shows the first lines as
+//! they were understood.
 
 use phex::graph::GraphBuilder;
 

@@ -1,7 +1,7 @@
-//! What a JSON file is: a graph document, nested labels, categories of a data set, a node-link
+//! Recognises what a JSON file is: a graph document, nested labels, categories of a data set, a node-link
 //! graph, JSON-LD, or a list of records.
 //!
-//! Only the keys at the top are looked at, so that annotations of any size cost one scan.
+//! Only the keys at the top are examined, so that annotations of any size cost one scan.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Nodes and links, as programs for networks store them: node-link JSON of networkx, GraphML.
 //!
-//! A link goes from the parent to the child. If links have kinds (`key`, `relation`, `type`) and
-//! some of them are `is_a`, only the kinds that were asked for are read, `is_a` unless others were,
-//! and these go from the child to the parent, as in ontologies. So do links by which no node has
-//! two targets and some node has several sources, unless their kind says otherwise (`parent`): a tree
-//! that is drawn towards its root.
+//! A link goes from the parent to the child, with two exceptions. If links have kinds (`key`,
+//! `relation`, `type`) and some of them are `is_a`, only the requested kinds are read (by default
+//! `is_a`), and they go from the child to the parent, as in ontologies. If no node has two targets
+//! and some node has several sources, the links form a tree that is drawn towards its root, so they
+//! also go from the child to the parent, unless their kind says otherwise (`parent`).
 
 use std::collections::{HashMap, HashSet};
 

@@ -8,11 +8,11 @@
 //! disjoint_from: GO:0005737
 //! ```
 //!
-//! The id is the label and the name its title; `is_a` is a hierarchy edge and `disjoint_from`
-//! an exclusion.
-//! Other relations (`relationship: part_of`) are hierarchy if they were
-//! asked for, and otherwise skipped and counted; `is_a` is then read only if it was asked for, too.
-//! Terms with `is_obsolete: true`, other tags and other stanzas are skipped. Trailing modifiers `{…}` and comments `! …` are dropped.
+//! The id is the label and the name its title. `is_a` is a hierarchy edge, and `disjoint_from` an
+//! exclusion. Other relations (`relationship: part_of`) are skipped and counted. If relations are
+//! requested by name, exactly these are hierarchy edges; without `is_a` among them, `is_a` is not
+//! read. Terms with `is_obsolete: true`, other tags and other stanzas are skipped. Trailing modifiers
+//! `{…}` and comments `! …` are dropped.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ pub(super) fn read(
     for (relation, (line, count)) in skipped.into_iter().take(20) {
         let lines = if count == 1 { "line" } else { "lines" };
         let message = format!(
-            "{count} {lines} with the relation {} skipped; ask for it by name to read it as hierarchy",
+            "{count} {lines} with the relation {} skipped; request it by name to read it as hierarchy",
             shown(&relation)
         );
         sink.note(line, message)?;

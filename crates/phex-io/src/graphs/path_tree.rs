@@ -1,10 +1,10 @@
-//! Nodes that are named by their way from the top, as path lines, level columns and nested lists
-//! name them, and the labels that they become.
+//! Nodes that are named by their path from the root, as in path lines, level columns and nested
+//! lists, and the labels that they become.
 //!
-//! `Dogs > Toys` and `Cats > Toys` are two nodes. [`PathNames`] says what their labels are called. A
-//! node with an id is the label of that id, wherever it occurs, and its name is the title. A node
-//! costs its name and an entry of a hash map; whole paths are only put together where they become
-//! names, and their total length is bounded.
+//! `Dogs > Toys` and `Cats > Toys` are two nodes. [`PathNames`] determines the names of their labels.
+//! If a node has an id, the id is its label and its name is the title. A node costs its name and an
+//! entry of a hash map. Whole paths are built only if they become names, and their total length is
+//! bounded.
 
 use std::collections::HashMap;
 use std::str::FromStr;

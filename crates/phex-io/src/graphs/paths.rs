@@ -1,4 +1,4 @@
-//! Path lines: one label per line, written as its way from the top.
+//! Path lines: one label per line, written as its path from the root.
 //!
 //! ```text
 //! # Google_Product_Taxonomy_Version: 2021-09-21

@@ -1,4 +1,4 @@
-//! Which format a file has: by its name, then by its content.
+//! Recognises the format of a file by its name, then by its content.
 //!
 //! The ending of a name may stand for a family: `.json` for documents, nested labels, categories,
 //! …, `.csv` for edge lists and tables, `.txt` and `.xml` for anything. Content decides within it.

@@ -1,7 +1,7 @@
 //! The tags and texts of an XML file with their lines.
 //!
-//! Entities of the file's own are never expanded: a few of them can stand for more text than any
-//! memory holds, or for other files. A file that declares some is refused.
+//! Entities that a file declares are never expanded, because a few of them can expand to more text
+//! than fits into memory, or refer to other files. A file that declares entities is rejected.
 
 use quick_xml::Reader;
 use quick_xml::escape::{escape, unescape};

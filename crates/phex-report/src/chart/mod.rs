@@ -1,6 +1,6 @@
 //! Charts as SVG, drawn by hand: a chart consists of panels with axes and of what is drawn on them.
 //!
-//! All looks are classes of `chart.css`, so that a chart turns dark with its page. The style sheet is part of
+//! All styles are classes of `chart.css`, so that a chart turns dark with its page. The style sheet is part of
 //! every page and of every chart that is saved as a file of its own. Series differ in dashes and markers as
 //! well as in colour. Missing numbers (NaN) interrupt a line and are left out otherwise. Text is not measured:
 //! a character counts as 0.54 of its height. O(points).

@@ -65,7 +65,7 @@ fn sections(
         .with(&MetricTable { metrics: main_metrics(evaluation) })
         .text(&counted);
     if let Some(comparison) = comparison {
-        results = results.text("Beside what the model has to beat:").with(comparison);
+        results = results.text("The model compared with what it has to beat:").with(comparison);
     }
     vec![
         results,

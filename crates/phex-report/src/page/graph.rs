@@ -14,7 +14,7 @@ use crate::text::{count, escape, share};
 
 /// Graphs of more labels become an outline.
 const MOST_DRAWN: usize = 250;
-/// The most lines and levels of an outline: more are of no use to a reader, and too much for a browser.
+/// The most lines and levels of an outline. More would not help a reader, and would be slow in a browser.
 const MOST_LISTED: usize = 4000;
 const MOST_LEVELS: usize = 40;
 /// The first level is open at first if it has at most this many labels.

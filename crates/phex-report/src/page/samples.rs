@@ -1,4 +1,4 @@
-//! Made-up numbers as runs give them, for tests and for eyes.
+//! Made-up numbers like those of real runs, for tests and for pages that people look at.
 
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, Strength};
 use phex::metrics::Spread;
@@ -175,7 +175,7 @@ pub(super) fn report() -> Page {
                 "ranking of rows, averaged over labels",
             ),
             metric("micro F1", 0.751, None, "precision and recall over all decisions together"),
-            metric("log loss", 0.1634, None, "mean surprise a label, in nats; less is better"),
+            metric("log loss", 0.1634, None, "mean surprise per label, in nats; less is better"),
             metric(
                 "expected calibration error",
                 0.0312,
@@ -230,7 +230,7 @@ pub(super) fn report() -> Page {
     }
 }
 
-/// What hardly any run gives.
+/// Numbers that few runs have.
 pub(super) fn edges() -> Page {
     let mut one = curves();
     one.epochs.truncate(1);

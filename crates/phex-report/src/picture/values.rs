@@ -78,7 +78,7 @@ impl LabelValues<'_> {
     }
 }
 
-/// A number in a box: two digits behind the point are what colours can tell apart.
+/// A number in a box: two digits after the point, because colours cannot show more.
 pub(super) fn number(value: f64) -> String {
     format!("{value:.2}")
 }

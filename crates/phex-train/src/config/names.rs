@@ -1,4 +1,4 @@
-//! How settings are written as text: the one reader of their names for every door.
+//! Reads and writes settings as text, for every front end.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The way back against central differences.
+//! Checks the backward pass against central differences.
 
 use super::*;
 

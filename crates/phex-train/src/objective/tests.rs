@@ -1,4 +1,4 @@
-//! Baselines against central differences and against the models that they are.
+//! Checks baselines against central differences and against the models that they are equal to.
 
 use phex::graph::{ExclusionRule, GraphBuilder};
 use phex::infer::Evidence::{Off, On, Unknown};

@@ -8,8 +8,8 @@
 //! FOLDER.checkpoint/   until all of these are written
 //! ```
 //!
-//! So at every moment there is a finished model, a checkpoint to resume from, or nothing. Two processes
-//! that use the same folder at the same time are not guarded against.
+//! So at every moment there is a finished model, a checkpoint to resume from, or nothing. Nothing guards
+//! against two processes that use the same folder at the same time.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -1,6 +1,6 @@
 //! Batches in which at least a share of the rows is labelled with a leaf.
 //!
-//! Where few rows are labelled with a leaf, most batches have nothing that tells the leaves apart, and
+//! If few rows are labelled with a leaf, most batches have nothing that tells the leaves apart, and
 //! the labels above them are learned first. With a share `q`, a batch of `b` rows has `b − ⌈q b⌉` rows
 //! of the epoch and `⌈q b⌉` rows with a leaf, which are used again and again. An epoch still goes over
 //! all rows once.

@@ -10,8 +10,8 @@
 //! The scores `z` are fixed. The offsets `b`, one for each label, are thrown away: without them a strength
 //! also has to make up for a label that is too probable, and wrong relations look strong. `φ` starts at a
 //! quarter of the given strengths, so that rows have to earn a relation its strength. With one strength for
-//! each relation, those that end below half of the median are dropped: what rows say of a relation is told by
-//! comparison with the others, and a relation that is mostly wrong harms at any strength.
+//! each relation, those that end below half of the median are dropped: only the comparison with the others
+//! shows what the rows say about a relation, and a relation that is mostly wrong does harm at any strength.
 //!
 //! The heads are trained *apart*: soft hierarchy relations whose parent occurs in the evidence are left out,
 //! so that both ends of a relation learn from rows of their own. Their agreement is then evidence for the

@@ -267,7 +267,7 @@ fn draw_group(
         let mut change = Lane::NONE;
         let old = on(chains.sign[at]);
         for lane in 0..CHAINS {
-            // Rounding may leave a remainder beyond the last member, which then takes it.
+            // Rounding may leave a remainder beyond the last member, to which it then belongs.
             let here = last | (chains.scratch[slot].0[lane] > uniform.0[lane] * total.0[lane]);
             chosen.0[lane] = if here { open.0[lane] } else { 0.0 };
             open.0[lane] -= chosen.0[lane];

@@ -84,7 +84,7 @@ impl Problem {
         self.template.len()
     }
 
-    /// Whether there is no variable.
+    /// Whether there are no variables.
     pub fn is_empty(&self) -> bool {
         self.template.is_empty()
     }

@@ -38,7 +38,7 @@ impl RelationGraph {
         self.labels.len()
     }
 
-    /// Whether there is no label.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }

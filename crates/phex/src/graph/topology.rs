@@ -118,7 +118,7 @@ impl Topology {
         self.order.len()
     }
 
-    /// Whether there is no label.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }

@@ -2,8 +2,8 @@
 //!
 //! The engine checks the scores and replaces those of bad rows with zero, so that kernels see
 //! finite scores only. Exact engines see no scores that could round others away ([`extreme`]). It
-//! splits the rows into chunks of 64, which run on the threads of the
-//! current rayon pool. Rows that have no answer become NaN in the end.
+//! splits the rows into chunks of 64, which run on the threads of the current rayon pool. Rows that
+//! have no answer become NaN in the end.
 //!
 //! No reduction runs across rows, so the answer for a row does not depend on its block, to the bit.
 //! Except for the matrix products of `star`, kernels use no fused multiply-add, so the answer does

@@ -159,7 +159,7 @@ impl Model {
         self.names.len()
     }
 
-    /// Whether there is no label.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

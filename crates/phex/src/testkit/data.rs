@@ -26,12 +26,16 @@ pub fn data(name: &str) -> Option<PathBuf> {
 /// The edges (parent, child) of the ImageNet hierarchy of 1860 labels, if the data is there.
 pub fn imagenet_edges() -> Option<Vec<(String, String)>> {
     let path = data("imagenet/ilsvrc2012_hierarchy_edges.tsv")?;
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Some(edges_of(&text)),
         Err(error) => panic!("{}: {error}", path.display()),
-    };
-    let pairs = text.lines().skip(1).filter_map(|line| line.split_once('\t'));
-    Some(pairs.map(|(parent, child)| (parent.to_owned(), child.trim().to_owned())).collect())
+    }
+}
+
+/// The edges (parent, child) of a table with tabs and a header.
+pub fn edges_of(table: &str) -> Vec<(String, String)> {
+    let pairs = table.lines().skip(1).filter_map(|line| line.split_once('\t'));
+    pairs.map(|(parent, child)| (parent.to_owned(), child.trim().to_owned())).collect()
 }
 
 /// Notes that the running test, or a part of it, was skipped, and why.

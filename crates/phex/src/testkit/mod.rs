@@ -10,7 +10,7 @@ mod oracle;
 mod random;
 mod truth;
 
-pub use data::{data, imagenet_edges, skip};
+pub use data::{data, edges_of, imagenet_edges, skip};
 pub use numbers::Random;
 pub use oracle::{MAX_LABELS, Oracle};
 pub use random::{HierarchyShape, RandomGraph, RandomStrengths};

@@ -65,7 +65,7 @@ impl Oracle {
         self.n
     }
 
-    /// Whether there is no label.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }

@@ -18,9 +18,9 @@
 //! | `a owl:Class`, `a rdfs:Class`, `a skos:Concept`       | a label                           |
 //! | `skos:prefLabel`, `rdfs:label`                        | a title, English or untagged first |
 //!
-//! `owl:Thing` within a union of classes that are disjoint is a one-of group, too. That a class has
-//! no members but those of its union cannot be said by relations of labels and is left out.
-//! Restrictions such as `part_of some X` are hierarchy if their property was asked for, and are
+//! A union of disjoint classes that equals `owl:Thing` is also a one-of group. Relations of labels
+//! cannot say that a class has no members except those of its union, so this is left out.
+//! Restrictions such as `part_of some X` are hierarchy if their property is requested, and are
 //! counted otherwise. Everything else is skipped: other blank nodes, `owl:Thing`, the transitive
 //! properties of SKOS. A relation that is stated twice, such as `broader` and its inverse
 //! `narrower`, counts once. The name of a label is what follows the last `#` or `/` of its IRI if
@@ -187,7 +187,7 @@ impl RdfFacts {
         }
     }
 
-    /// Restrictions of properties that were asked for become hierarchy; others are counted.
+    /// Restrictions of requested properties become hierarchy; others are counted.
     fn restrictions(&mut self, wanted: Wanted<'_>, sink: &mut GraphSink) -> Result<(), Error> {
         let mut skipped: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for (line, class, node) in std::mem::take(&mut self.within) {
@@ -204,7 +204,7 @@ impl RdfFacts {
         }
         for (property, (line, count)) in skipped.into_iter().take(20) {
             let message = format!(
-                "{count} relations {} were skipped; ask for them by name to read them as hierarchy",
+                "{count} relations {} were skipped; request them by name to read them as hierarchy",
                 shown(&property)
             );
             sink.note(line, message)?;

@@ -1,7 +1,7 @@
 //! The triples of a file with their lines: Turtle, N-Triples and TriG, RDF/XML, JSON-LD.
 //!
-//! No document is loaded from elsewhere, and entities of XML are not expanded. Named graphs are put
-//! together. Relative IRIs are resolved against [`BASE`], unless the file has a base.
+//! External documents are not loaded, and XML entities are not expanded. Named graphs are merged.
+//! Relative IRIs are resolved against [`BASE`], unless the file has a base.
 
 use std::cell::Cell;
 use std::io::Read;

@@ -59,13 +59,13 @@ pub(super) fn is_thing(node: &RdfNode) -> bool {
     matches!(node, RdfNode::Iri(iri) if known(iri) == Some(("owl", "Thing")))
 }
 
-/// The last part of an IRI, by which properties are asked for.
+/// The last part of an IRI, by which properties are requested.
 pub(super) fn local_name(iri: &str) -> &str {
     let after = |mark| iri.rsplit_once(mark).map(|(_, local)| local);
     after('#').or_else(|| after('/')).unwrap_or(iri)
 }
 
-/// What the user of the reader asked for.
+/// What the user of the reader requested.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted<'w> {
     /// Properties that are hierarchy besides `subClassOf` and `broader`, by name or IRI.
@@ -75,7 +75,7 @@ pub(super) struct Wanted<'w> {
 }
 
 impl Wanted<'_> {
-    /// Whether a property was asked for.
+    /// Whether a property is requested.
     pub(super) fn relation(&self, iri: &str) -> bool {
         self.relations.iter().any(|name| name == iri || name == local_name(iri))
     }

@@ -1,10 +1,10 @@
-//! Tables with a column per level: `kingdom,…,species`, `level1,level2`, `category,subcategory`.
+//! Tables with one column per level: `kingdom,…,species`, `level1,level2`, `category,subcategory`.
 //!
-//! Each row is a path from the top. Ranks of biology are ordered by rank, numbered columns by
-//! number, and others as they stand. A level that is empty in a row is passed over. Where the first
-//! level is empty in more than half of the rows, cells were left out because they repeat the row
-//! above, and they are filled in. Levels that only repeat the last name to the end of a row are
-//! padding. A column `X_id` beside a column `X` has the ids of that level.
+//! Each row is a path from the root. Ranks of biology are ordered by rank, numbered columns by
+//! number, and others as in the file. A level that is empty in a row is skipped. If the first level
+//! is empty in more than half of the rows, empty cells stand for repetitions of the row above, and
+//! are filled in. If the last name is repeated to the end of a row, the repetitions are padding. If
+//! there is a column `X_id` beside a column `X`, it has the ids of that level.
 
 use super::Records;
 use crate::Error;

@@ -1,10 +1,10 @@
-//! Tables that describe a hierarchy: what their header says they are, and their rows.
+//! Tables that describe a hierarchy: their form, which the header shows, and their rows.
 //!
 //! | header                                     | form                                   |
 //! |--------------------------------------------|----------------------------------------|
 //! | `relation`, or `parent` and `child`        | edge list ([`super::edges`])           |
-//! | `id`, `parent_id`, `name` in any naming    | a row per label ([`parents`])          |
-//! | `kingdom`, …, `species`; `level1`, `level2` | a column per level ([`levels`])        |
+//! | `id`, `parent_id`, `name` or similar       | one row per label ([`parents`])        |
+//! | `kingdom`, …, `species`; `level1`, `level2` | one column per level ([`levels`])      |
 //! | `path`, `breadcrumb`, `lineage`, …         | path lines in a column ([`path_column`]) |
 
 pub(super) mod levels;

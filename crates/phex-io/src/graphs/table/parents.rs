@@ -1,9 +1,9 @@
-//! Tables with a row per label that names its parent: `id,parent_id,name` in any naming and order,
-//! Darwin Core's `taxonID`, `parentNameUsageID`, `scientificName`, and records of JSON.
+//! Tables with one row per label that names its parent: `id,parent_id,name` in any order and under
+//! similar names, Darwin Core's `taxonID`, `parentNameUsageID`, `scientificName`, and JSON records.
 //!
-//! The parent column is the one whose name says so. What its cells refer to decides what the labels
-//! are called: the id column, or the name column if more cells are found there. With ids, the name
-//! is the title. A parent that is empty, `0`, `-1`, `NULL`, … or the label itself makes a root. A
+//! The parent column is recognised by its name. If its cells refer to ids, the ids are the labels and
+//! the names their titles. If more cells are found in the name column, the names are the labels. A
+//! parent that is empty, `0`, `-1`, `NULL`, … or the label itself makes a root. A
 //! cell may hold several parents, separated by `|`, `;` or commas. Synonyms, whose
 //! `acceptedNameUsageID` is another label, and obsolete rows are skipped and counted.
 

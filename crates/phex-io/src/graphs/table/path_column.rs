@@ -1,4 +1,4 @@
-//! Tables with the way from the top in one column: `id,path`, breadcrumbs, lineages.
+//! Tables with the path from the root in one column: `id,path`, breadcrumbs, lineages.
 
 use super::Records;
 use crate::Error;

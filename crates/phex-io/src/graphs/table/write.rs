@@ -1,4 +1,4 @@
-//! Writing tables: a row per label with its parent, and a column per level.
+//! Writes tables with one row per label and its parent, or with one column per level.
 
 use phex::graph::RelationGraph;
 

@@ -78,7 +78,7 @@ impl<'a> Located<'a> {
     }
 }
 
-/// Reads JSON; a piece of the text of a source knows its lines there.
+/// Reads JSON. A value knows its lines if the text is a piece of the source.
 pub(in crate::graphs) fn read_json<'a>(
     source: &SourceText<'a>,
     piece: &'a str,

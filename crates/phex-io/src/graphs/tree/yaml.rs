@@ -1,8 +1,8 @@
 //! YAML as located values.
 //!
-//! The events of the parser are put together with a stack of our own, so that depth costs no
-//! recursion and is bounded. Anchors and aliases are refused: a few of them can stand for more
-//! values than any memory holds.
+//! An explicit stack turns the events of the parser into values, so that depth needs no recursion
+//! and is bounded. Anchors and aliases are rejected, because a few of them can expand to more values
+//! than fit into memory.
 
 use std::borrow::Cow;
 

@@ -18,9 +18,9 @@ use super::parquet_pages::CheckedGroups;
 use crate::tables::input::TableInput;
 use crate::{Error, Limits};
 
-/// How many numbers a batch of more than one row has at most.
+/// The largest number of numbers in a batch of more than one row.
 const BATCH_NUMBERS: usize = 4 << 20;
-/// How many rows a batch has at most.
+/// The largest number of rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
 /// A file whose footer was read and checked.

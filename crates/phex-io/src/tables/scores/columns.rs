@@ -1,4 +1,4 @@
-//! Which column of a table holds which label.
+//! Matches the columns of a table to labels.
 
 use std::collections::HashMap;
 

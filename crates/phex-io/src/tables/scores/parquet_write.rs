@@ -13,9 +13,9 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use super::{Precision, ScoreRows, ScoreValues};
 use crate::files::output::Output;
 
-/// How many rows a row group has at most.
+/// The largest number of rows of a row group.
 const GROUP_ROWS: usize = 64 * 1024;
-/// How many bytes a row group has at most, roughly: it is held in memory while it grows.
+/// About the largest number of bytes of a row group, which is held in memory while it grows.
 const GROUP_BYTES: usize = 128 << 20;
 
 /// A Parquet file that is being written.

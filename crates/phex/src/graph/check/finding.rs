@@ -21,7 +21,7 @@ pub enum Severity {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// There is no label at all.
+    /// There are no labels.
     NoLabels,
     /// A name is empty or contains control characters.
     BadName,

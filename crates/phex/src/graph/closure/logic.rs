@@ -104,7 +104,7 @@ impl Logic {
         self.topology.len()
     }
 
-    /// Whether there is no label.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.topology.is_empty()
     }

@@ -17,9 +17,8 @@ mod semiring;
 mod tables;
 mod trace;
 
-use crate::Error;
 use crate::infer::{Answers, Block, Budget, Evidence, LabelSet, Unfit};
-use crate::infer::{Kernel, forward_to_own};
+use crate::infer::{Kernel, forward_sets_to_own, forward_to_own};
 use crate::model::Model;
 use crate::numeric::Scalar;
 use semiring::{Linear, Log, Max, Weight};
@@ -281,29 +280,9 @@ fn answer<W: Weight>(forest: &CountForest, unary: &[Unary]) -> Option<(f64, f64,
 
 impl Kernel for Count {
     forward_to_own!();
+    forward_sets_to_own!();
 
     fn is_capped(&self) -> bool {
         !self.is_exact()
-    }
-
-    fn best(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        k: usize,
-    ) -> Result<Vec<LabelSet>, Error> {
-        Ok(self.best(block, row, k))
-    }
-
-    fn sample(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        count: usize,
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Result<Vec<Vec<bool>>, Error> {
-        Ok(self.sample(block, row, count, uniform))
     }
 }

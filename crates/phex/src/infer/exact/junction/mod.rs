@@ -32,9 +32,8 @@ mod tables;
 mod tests;
 mod variables;
 
-use crate::Error;
 use crate::infer::{Answers, Block, Budget, Unfit};
-use crate::infer::{Kernel, LabelSet, Size, forward_to_own};
+use crate::infer::{Kernel, Size, forward_sets_to_own, forward_to_own};
 use crate::model::Model;
 use crate::numeric::Scalar;
 use distant::DistantPartners;
@@ -347,6 +346,7 @@ impl Junction {
 
 impl Kernel for Junction {
     forward_to_own!();
+    forward_sets_to_own!();
 
     fn size(&self) -> Size {
         Size {
@@ -354,26 +354,5 @@ impl Kernel for Junction {
             largest_bag: Some(self.largest() as u64),
             states: Some(self.states() as u64),
         }
-    }
-
-    fn best(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        k: usize,
-    ) -> Result<Vec<LabelSet>, Error> {
-        Ok(self.best(block, row, k))
-    }
-
-    fn sample(
-        &self,
-        _model: &Model,
-        block: &Block<'_, f64>,
-        row: usize,
-        count: usize,
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Result<Vec<Vec<bool>>, Error> {
-        Ok(self.sample(block, row, count, uniform))
     }
 }

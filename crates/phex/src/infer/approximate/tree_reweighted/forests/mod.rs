@@ -6,9 +6,9 @@
 //! So tree-reweighted messages (Wainwright, Jaakkola and Willsky 2005) with these fractions bound
 //! log Z from above once they have converged. The bound is convex in the scores, so a head that is
 //! trained through it has one optimum. The Bethe log Z of `lbp` and `forest-bp` has many, and
-//! training through it collapses: on the Gene Ontology, AU(PRC) fell to .02 in a prototype. That is
-//! why training falls back to `forests`. A model that was trained through an approximation should
-//! be used with the same one (Wainwright 2006).
+//! training through it may collapse, as on the Gene Ontology. That is why training falls back to
+//! `forests`. A model that was trained through an approximation should be used with the same one
+//! (Wainwright 2006).
 //!
 //! With `b = ℓ + Σ ρ m` over the edges of a label, `w' = w / ρ`, and the cavities
 //! `c = b_child − down`, `p = b_parent − up` of an edge: `up = log (1 + e^c) / (1 + e^{c − w'})`,
