@@ -30,10 +30,10 @@ const ROWS: usize = 256;
 /// let reconciler = Reconciler::compile(&builder.build()?, &ReconcileOptions::default())?;
 /// // A dog with more certainty than an animal: both get the mean of the logits.
 /// let answer = reconciler.run(FinishedRows::Probabilities(&[0.2, 0.7]))?;
-/// assert!((answer.row(0)[0] - 0.433).abs() < 1e-3);
+/// assert!((answer.row(0)[0] - 0.433_f64).abs() < 1e-3);
 /// assert_eq!(answer.row(0)[0], answer.row(0)[1]);
 /// // Whatever the truth is, its log loss has fallen by at least this.
-/// assert!(answer.gain[0] > 0.3);
+/// assert!(answer.gain[0] > 0.29);
 /// # Ok::<(), phex::Error>(())
 /// ```
 #[derive(Debug, Clone)]
