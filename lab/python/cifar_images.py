@@ -9,12 +9,14 @@ share of the training images keeps only one of the 20 parents. Methods:
 - pHEX: as in the paper, one class on, soft hierarchy, soft exclusion between parents;
 - the recipe, hard and soft: `RelationHead` and `LeafBatchSampler`.
 
-Every method has the same number of trials (`TRIALS`). The first seed runs all of them, validation images
-choose one for each method and fraction, and the other seeds run that one. Runs are kept in a journal, so
-that the same command continues after an interruption. At the end, or with `--summary-only`, the script
-writes a table in Markdown.
+Every method has the same number of trials (six, or the first `--trials`). The first seed runs all of
+them, validation images choose one for each method and fraction, and the other seeds run that one. Runs
+are kept in a journal, so that the same command continues after an interruption. At the end, or with
+`--summary-only`, the script writes a table in Markdown.
 
     python lab/python/cifar_images.py --out runs/cifar_images
+
+`--jobs 4` makes four runs at a time on one GPU. `--minutes` starts no run after so long.
 
 It needs Pillow, and a GPU for runs of a reasonable length. It looks for `cifar100_images` and `cifar100`
 in `PHEX_DATA`, then in `../shared/data`.
@@ -30,7 +32,8 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,25 +94,24 @@ class Method:
 
 
 STRENGTHS = (0.3, 1.0, 3.0)
-RATES, SHARES = (0.05, 0.1, 0.2), (0.1, 0.25)
 #: The number of trials of each method.
 TRIALS = 6
 
 
 def _methods() -> tuple[Method, ...]:
-    plain = tuple(Trial(rate) for rate in (0.01, 0.02, *RATES, 0.4))
-    mixed = tuple(Trial(rate, share) for rate in RATES for share in (0.0, SHARES[1]))
-    shared = tuple(Trial(rate, share) for rate in RATES for share in SHARES)
-    ends = RATES[::2]
-    soft = tuple(Trial(rate, 0.0, u) for u in STRENGTHS for rate in ends)
-    both = tuple(Trial(rate, SHARES[1], u) for u in STRENGTHS for rate in ends)
+    """The methods, what matters most first. The first trials of each are the most promising."""
+    plain = tuple(Trial(rate) for rate in (0.05, 0.2, 0.1, 0.02, 0.01, 0.4))
+    mixed = tuple(Trial(rate, share) for rate in (0.2, 0.1, 0.05) for share in (0.0, 0.25))
+    shared = tuple(Trial(rate, share) for rate in (0.2, 0.1, 0.05) for share in (0.25, 0.1))
+    soft = tuple(Trial(rate, 0.0, u) for rate in (0.2, 0.05) for u in STRENGTHS)
+    both = tuple(Trial(rate, 0.25, u) for rate in (0.2, 0.05) for u in STRENGTHS)
     return (
-        Method("softmax, images with a class", "class", plain),
+        Method("the recipe, hard", "relations", shared, scaled=True),
         Method("sums of leaves", "sums", mixed),
         Method("HEX", "relations", plain),
         Method("pHEX, the best of three strengths", "relations", soft),
-        Method("the recipe, hard", "relations", shared, scaled=True),
         Method("the recipe, soft", "relations", both, scaled=True),
+        Method("softmax, images with a class", "class", plain),
     )
 
 
@@ -451,6 +453,32 @@ def best_trial(journal: Journal, method: Method, fraction: float) -> Trial | Non
     return method.trials[int(np.argmax(values))]
 
 
+@dataclass(frozen=True)
+class Run:
+    """A run that is to be made."""
+
+    method: Method
+    trial: Trial
+    fraction: float
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return run_name(self.method, self.trial, self.fraction, self.seed)
+
+
+def missing(
+    journal: Journal, fractions: list[float], seeds: int, methods: tuple[Method, ...]
+) -> Iterator[Run]:
+    """What the journal does not have yet and can be run now. Other seeds wait for all trials."""
+    for method, fraction in itertools.product(methods, fractions):
+        runs = [Run(method, trial, fraction, 0) for trial in method.trials]
+        chosen = best_trial(journal, method, fraction)
+        if chosen is not None:
+            runs += [Run(method, chosen, fraction, seed) for seed in range(1, seeds)]
+        yield from (run for run in runs if run.name not in journal.runs)
+
+
 def compare(
     images: Images,
     setting: Setting,
@@ -459,26 +487,55 @@ def compare(
     device: torch.device,
     journal: Journal,
     methods: tuple[Method, ...] = METHODS,
+    jobs: int = 1,
+    until: float = float("inf"),
 ) -> None:
-    """Runs what the journal does not have yet."""
+    """Runs what the journal does not have yet, and starts none after `until` (`time.monotonic`)."""
 
-    def one(method: Method, trial: Trial, fraction: float, seed: int) -> None:
-        name = run_name(method, trial, fraction, seed)
-        if name not in journal.runs:
-            result = run(images, setting, method, trial, fraction, seed, device)
-            journal.add(name, result)
-            print(
-                f"{name}: validation {result['validation']:.1f}, test {result['test']:.1f}", flush=True
-            )
+    def add(made: Run, result: dict[str, float]) -> None:
+        journal.add(made.name, result)
+        found = f"validation {result['validation']:.1f}, test {result['test']:.1f}"
+        print(f"{made.name}: {found}, {result['seconds']:.0f} s", flush=True)
 
-    for fraction in fractions:
-        for method in methods:
-            for trial in method.trials:
-                one(method, trial, fraction, 0)
-            chosen = best_trial(journal, method, fraction)
-            for seed in range(1, seeds):
-                if chosen is not None:
-                    one(method, chosen, fraction, seed)
+    if jobs == 1:
+        while time.monotonic() < until:
+            next_run = next(missing(journal, fractions, seeds, methods), None)
+            if next_run is None:
+                return
+            made = next_run
+            add(made, run(images, setting, made.method, made.trial, made.fraction, made.seed, device))
+        return
+    context = torch.multiprocessing.get_context("spawn")
+    running: dict[Future[dict[str, float]], Run] = {}
+    with ProcessPoolExecutor(jobs, context, _start_worker, (images, setting, str(device))) as pool:
+        while True:
+            started = {made.name for made in running.values()}
+            for next_run in missing(journal, fractions, seeds, methods):
+                if len(running) >= jobs or time.monotonic() >= until:
+                    break
+                if next_run.name not in started:
+                    running[pool.submit(_work, next_run)] = next_run
+            if not running:
+                return
+            for finished in wait(running, return_when=FIRST_COMPLETED).done:
+                add(running.pop(finished), finished.result())
+
+
+_worker: tuple[Images, Setting, torch.device]
+
+
+def _start_worker(images: Images, setting: Setting, device: str) -> None:
+    """Moves the images to the device, once per process."""
+    global _worker
+    torch.set_num_threads(1)
+    place = torch.device(device)
+    images = replace(images, train=images.train.to(place), test=images.test.to(place))
+    _worker = images, setting, place
+
+
+def _work(made: Run) -> dict[str, float]:
+    images, setting, device = _worker
+    return run(images, setting, made.method, made.trial, made.fraction, made.seed, device)
 
 
 def summary(
@@ -530,6 +587,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder of the journal and the table")
     parser.add_argument("--fractions", default="0.5,0.9,0.95,0.99", help="shares of coarse images")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--trials", type=int, default=TRIALS, help="trials of each method, at most 6")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no run after so long")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     for name, value in asdict(Setting()).items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
@@ -543,14 +603,17 @@ def main(given: list[str] | None = None) -> None:
     setting = Setting(**{name: getattr(args, name) for name in asdict(Setting())})
     fractions = [float(text) for text in args.fractions.split(",")]
     device = torch.device(args.device)
-    journal = Journal(args.out / "runs.jsonl", {**asdict(setting), "methods": repr(METHODS)})
+    methods = tuple(replace(method, trials=method.trials[: args.trials]) for method in METHODS)
+    journal = Journal(args.out / "runs.jsonl", {**asdict(setting), "methods": repr(methods)})
     if not args.summary_only:
+        until = time.monotonic() + 60.0 * args.minutes
         images = load(data_folder())
-        # All images fit into the memory of any GPU: 180 MB.
-        images.train, images.test = images.train.to(device), images.test.to(device)
-        compare(images, setting, fractions, args.seeds, device, journal)
+        if args.jobs == 1:
+            # All images fit into the memory of any GPU: 180 MB.
+            images.train, images.test = images.train.to(device), images.test.to(device)
+        compare(images, setting, fractions, args.seeds, device, journal, methods, args.jobs, until)
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    text = summary(journal, setting, fractions, args.seeds, where)
+    text = summary(journal, setting, fractions, args.seeds, where, methods)
     (args.out / "cifar_images.md").write_text(text)
     print(text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +18,13 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("cifar_images", PATH)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(PATH.parent))  # Processes of `--jobs` import the script by its name.
+    module = importlib.import_module("cifar_images")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # Networks as small as these are slower with more.
     yield module
     torch.set_num_threads(threads)
+    sys.path.remove(str(PATH.parent))
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +140,14 @@ def test_all_of_it_goes_on_after_an_interruption(
     assert all(f"| {method.name} |" in text for method in methods)
     for entry in journal.runs.values():
         assert 0.0 <= entry["test"] <= 100.0
+    together = lab.Journal(tmp_path / "jobs.jsonl", {})
+    lab.compare(images, setting, [0.8], 2, CPU, together, methods[:2], jobs=2)
+    for name, entry in together.runs.items():
+        assert entry["test"] == journal.runs[name]["test"], "two runs at a time are the same runs"
+    assert len(together.runs) == 6
+    late = lab.Journal(tmp_path / "late.jsonl", {})
+    lab.compare(images, setting, [0.8], 2, CPU, late, methods, until=0.0)
+    assert not late.runs
     with pytest.raises(SystemExit, match="other settings"):
         lab.Journal(path, {"a": 2})
 
