@@ -23,7 +23,7 @@ use super::result::FinishedRows;
 use super::rows::{Chunk, accepted};
 use crate::Error;
 use crate::infer::Number;
-use crate::numeric::{Grid, ln_slice};
+use crate::numeric::ln_slice;
 
 /// The probabilities of a head may sum to this much more or less than 1. They are normalised.
 const SUM: f64 = 0.02;

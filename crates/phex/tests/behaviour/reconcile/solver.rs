@@ -69,21 +69,23 @@ pub(super) fn project(
     let mut cones: Vec<SupportedConeT<f64>> = vec![ZeroConeT(n + 1), NonnegativeConeT(k)];
     let mut linear = vec![0.0; columns];
     let mut quadratic = Vec::new();
+    // A constant label has a fixed divergence, and a cone without an interior.
+    let varies = |label: usize| states.iter().any(|state| state[label] != states[0][label]);
     for label in 0..n {
         let w = weights[label];
-        match distance {
-            Distance::Bernoulli | Distance::Categorical => {
-                (linear[label], linear[on + label]) = (-w * input[label], w);
-                rows.add(&[(on + label, 1.0)], 0.0);
-                rows.add(&[(label, -1.0)], 0.0);
-                rows.add(&[], 1.0);
-                cones.push(ExponentialConeT());
-            }
-            Distance::Euclidean => {
-                linear[label] = -2.0 * w * input[label];
-                quadratic.push(2.0 * w);
-            }
+        if distance == Distance::Euclidean {
+            linear[label] = -2.0 * w * input[label];
+            quadratic.push(2.0 * w);
+            continue;
         }
+        if !varies(label) {
+            continue;
+        }
+        (linear[label], linear[on + label]) = (-w * input[label], w);
+        rows.add(&[(on + label, 1.0)], 0.0);
+        rows.add(&[(label, -1.0)], 0.0);
+        rows.add(&[], 1.0);
+        cones.push(ExponentialConeT());
         if distance == Distance::Bernoulli {
             linear[off + label] = w;
             rows.add(&[(off + label, 1.0)], 0.0);
@@ -96,10 +98,12 @@ pub(super) fn project(
     let places = (0..quadratic.len()).collect();
     let objective = CscMatrix::new(columns, columns, starts, places, quadratic);
     let (matrix, b) = rows.matrix(columns);
+    // The error of a quadratic problem is the square root of its gap.
+    let gap = if distance == Distance::Euclidean { 1e-15 } else { 1e-12 };
     let settings = DefaultSettings {
         verbose: false,
-        tol_gap_abs: 1e-12,
-        tol_gap_rel: 1e-12,
+        tol_gap_abs: gap,
+        tol_gap_rel: gap,
         tol_feas: 1e-12,
         tol_ktratio: 1e-10,
         ..DefaultSettings::default()
