@@ -87,16 +87,15 @@ impl CategoricalPart {
             ));
         }
         let deepest = depth[n - 1];
-        for v in 0..n {
-            if forest.below(v).len() > 1 {
-                return refuse(format!("{heads}, but `{}` has several groups below it", label(v)));
-            }
-            if forest.below(v).is_empty() && depth[v] < deepest {
-                let (short, long) = (label(v), label(n - 1));
-                return refuse(format!(
-                    "{heads}, but `{short}` has no label on the level of `{long}`; add one, or use the log loss"
-                ));
-            }
+        if let Some(v) = (0..n).find(|&v| forest.below(v).len() > 1) {
+            return refuse(format!("{heads}, but `{}` has several groups below it", label(v)));
+        }
+        let ends_early = |v: &usize| forest.below(*v).is_empty() && depth[*v] < deepest;
+        if let Some(v) = (0..n).find(ends_early) {
+            let (short, long) = (label(v), label(n - 1));
+            return refuse(format!(
+                "{heads}, but `{short}` has no label on the level of `{long}`; add one, or use the log loss"
+            ));
         }
         if forest.roots().len() > 1 {
             return refuse(format!("{heads}, but the roots are in several groups"));

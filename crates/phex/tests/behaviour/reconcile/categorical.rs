@@ -38,7 +38,7 @@ fn draw(seed: u64) -> Taxonomy {
         }
         names.push(below);
     }
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         builder.exclusion_rule(ExclusionRule::NoCommonDescendant, None);
         builder.one_of_leaves("leaf");
     } else {

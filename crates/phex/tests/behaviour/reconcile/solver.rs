@@ -61,7 +61,8 @@ pub(super) fn project(
     };
     let mut rows = Rows::default();
     for label in 0..n {
-        let members = (0..k).filter(|&y| states[y][label]).map(|y| (theta + y, -1.0));
+        let on = states.iter().enumerate().filter(|(_, state)| state[label]);
+        let members = on.map(|(y, _)| (theta + y, -1.0));
         rows.add(&[(label, 1.0)].into_iter().chain(members).collect::<Vec<_>>(), 0.0);
     }
     rows.add(&(0..k).map(|y| (theta + y, 1.0)).collect::<Vec<_>>(), 1.0);
