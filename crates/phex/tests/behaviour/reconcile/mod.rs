@@ -2,6 +2,7 @@
 
 mod categorical;
 mod identities;
+mod large;
 mod never_worse;
 mod oracle;
 mod problems;
