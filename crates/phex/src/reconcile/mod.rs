@@ -27,6 +27,7 @@
 mod account;
 mod compile;
 mod family;
+mod fit;
 mod forest;
 mod options;
 mod plan;
@@ -36,6 +37,10 @@ mod repair;
 mod result;
 mod rows;
 
+pub use fit::{
+    BrokenRelation, FitCandidate, FitForm, FitOptions, FitReport, FittedParameters,
+    FittedReconciler, IllegalTruths, LevelParameters, fit,
+};
 pub use options::{ReconcileLoss, ReconcileOptions};
 pub use plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
 pub use reconciler::Reconciler;

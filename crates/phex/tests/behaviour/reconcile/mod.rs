@@ -1,4 +1,5 @@
 //! Reconciling, by its theorem, its identities and other solvers.
 
+mod fit;
 mod never_worse;
 mod problems;
