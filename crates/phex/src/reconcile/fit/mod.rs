@@ -101,11 +101,10 @@ pub fn fit<T: Number>(
         return Err(Error::Unfittable { reason });
     }
     let levels = Levels::of(graph, options.reconcile.loss);
+    let chosen = gather(rows.values(), &legal.rows, n);
     let logits = logits_of(match rows {
-        FinishedRows::Probabilities(values) => {
-            FinishedRows::Probabilities(&gather(values, &legal.rows, n))
-        }
-        FinishedRows::Logits(values) => FinishedRows::Logits(&gather(values, &legal.rows, n)),
+        FinishedRows::Probabilities(_) => FinishedRows::Probabilities(&chosen),
+        FinishedRows::Logits(_) => FinishedRows::Logits(&chosen),
     });
     let mut trials = Trials::new(graph, &options.reconcile, &levels, &logits, &legal.truths);
     let tried = cross_validate(&mut trials, options)?;

@@ -94,10 +94,6 @@ impl<'a> Trials<'a> {
         self.logits.len() / self.graph.len()
     }
 
-    pub(super) fn loss(&self) -> ReconcileLoss {
-        self.options.loss
-    }
-
     fn reconciler(&mut self, point: &GridPoint, form: FitForm) -> Result<Reconciler, Error> {
         let key: Vec<i32> = point.levels.iter().map(|level| level[2]).collect();
         if let Some(found) = self.reconcilers.get(&key) {
@@ -126,8 +122,7 @@ impl<'a> Trials<'a> {
         let parameters = point.parameters(form, self.options.loss, self.levels);
         let input = calibrated(&parameters, self.levels, self.engine.as_ref(), self.logits)?;
         let answer = reconciler.run(FinishedRows::Logits(&input))?;
-        let losses =
-            row_losses(self.levels, self.options.loss, self.truths, &answer.probabilities);
+        let losses = row_losses(self.levels, self.options.loss, self.truths, &answer.probabilities);
         let losses: Arc<[f64]> = losses.into();
         self.seen.insert(point.clone(), Arc::clone(&losses));
         Ok(losses)

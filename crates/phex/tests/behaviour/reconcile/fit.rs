@@ -224,7 +224,8 @@ fn illegal_truths_are_counted_by_relation_and_left_out() {
         off.iter().for_each(|name| row[id(name)] = Off);
         row
     };
-    let legal = [row(&["dog"], &[]), row(&[], &["animal"]), row(&["cat"], &[]), row(&["thing"], &[])];
+    let legal =
+        [row(&["dog"], &[]), row(&[], &["animal"]), row(&["cat"], &[]), row(&["thing"], &[])];
     let mut states: Vec<Evidence> = (0..40).flat_map(|at| legal[at % 4].clone()).collect();
     states.extend(row(&["dog"], &["animal"]));
     states.extend(row(&["dog"], &["animal"]));
@@ -285,8 +286,7 @@ fn what_cannot_be_fitted_is_said() {
     assert!(matches!(short, Err(Error::Shape { .. })));
     let weights = Some(vec![1.0; n]);
     let reconcile = ReconcileOptions { weights, ..ReconcileOptions::default() };
-    let weighted =
-        fit(&graph, rows, &states, &FitOptions { reconcile, ..FitOptions::default() });
+    let weighted = fit(&graph, rows, &states, &FitOptions { reconcile, ..FitOptions::default() });
     assert!(reason(weighted).contains("the weights of labels are fitted"));
     let folds = fit(&graph, rows, &states, &FitOptions { folds: 1, ..FitOptions::default() });
     assert!(matches!(folds, Err(Error::OutOfRange { option: "folds", .. })));
