@@ -1,13 +1,14 @@
-"""Trains the classifiers of `lab experiment reconcile`, and writes what they say of rows that they have not seen.
+"""Trains the classifiers of `lab experiment reconcile` and writes their logits of unseen rows.
 
-Training rows are split by the seed: 65 % train, 15 % choose the L2 strength and the epoch, and 20 % are held out to fit
-the parameters of reconciling. Test rows are those of the data set. Heads do not know the relations:
+Training rows are split by the seed: 65 % train, 15 % choose the L2 strength and the epoch, and 20 % are
+held out to fit the parameters of reconciling. Test rows are those of the data set. Heads do not know the
+relations:
 
 - `lr`: independent logistic regressions, or one softmax regression per level;
 - `mlp`: one hidden layer of 128 units with dropout, and a sigmoid per label.
 
-It writes `labels.txt`, `edges.tsv` (parent, child), and for the held-out rows (`fit`) and the test rows the logits and
-truths as npy, one column per label. For softmax heads, a logit is that of the label's probability.
+It writes `labels.txt`, `edges.tsv` (parent, child), and for the held-out rows (`fit`) and the test rows the
+logits and truths as npy, one column per label. For softmax heads, a logit is that of a probability.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class DataSet:
 
 
 def read_arff(path: Path) -> tuple[list[tuple[str, str]], list[str], list[list[str]], list[str]]:
-    """The types of features, the entries of the class hierarchy, the rows of features, and their classes."""
+    """The types of features, the entries of the class hierarchy, the rows, and their classes."""
     kinds: list[tuple[str, str]] = []
     hierarchy: list[str] = []
     rows: list[list[str]] = []
@@ -78,7 +79,9 @@ def numbers(kinds: list[tuple[str, str]], rows: list[list[str]]) -> Float32:
             names = [name.strip() for name in kind.strip("{}").split(",")]
             columns += [np.array([value == name for value in values], np.float32) for name in names]
         else:
-            columns.append(np.array([np.nan if value == "?" else float(value) for value in values], np.float32))
+            columns.append(
+                np.array([np.nan if value == "?" else float(value) for value in values], np.float32)
+            )
     return np.stack(columns, axis=1)
 
 
@@ -162,7 +165,10 @@ def digits(_: Path, __: str) -> DataSet:
     labels = [*KINDS, *(str(digit) for digit in range(10))]
     edges = [(kind, str(digit)) for kind, holds in KINDS.items() for digit in range(10) if holds(digit)]
     truths = np.array(
-        [[holds(digit) for holds in KINDS.values()] + [digit == other for other in range(10)] for digit in y.tolist()],
+        [
+            [holds(digit) for holds in KINDS.values()] + [digit == other for other in range(10)]
+            for digit in y.tolist()
+        ],
         np.uint8,
     )
     order = np.random.default_rng(0).permutation(len(y))
@@ -171,7 +177,7 @@ def digits(_: Path, __: str) -> DataSet:
 
 
 def cifar(folder: Path, name: str) -> DataSet:
-    """CIFAR-100 features with a fine and a coarse softmax head; the name ends in the number of training rows."""
+    """CIFAR-100 features with a fine and a coarse softmax head; the name ends in the number of rows."""
     inside = folder / "cifar100"
     lines = (inside / "labels.txt").read_text().splitlines()
     fields = [line.split() for line in lines if line[:1].isdigit()]
@@ -190,25 +196,31 @@ def cifar(folder: Path, name: str) -> DataSet:
 
     (x, truths), (test_x, test_truths) = load("train"), load("test")
     rows = int(name.rsplit("-", 1)[1])
-    # The same number of training rows in every run, and the share of held-out rows on top.
+    # The held-out rows come on top.
     order = np.random.default_rng(0).permutation(len(x))[: int(rows / (1 - HELD_OUT))]
     heads = [np.arange(20), np.arange(20, 120)]
     return DataSet(labels, edges, x[order], truths[order], test_x, test_truths, heads)
 
 
 def standardised(train: Float32, *others: Float32) -> list[torch.Tensor]:
-    """Features with mean 0 and deviation 1 on the training rows; missing ones at the mean; clipped to ±5."""
+    """Features with mean 0 and deviation 1 on the training rows, clipped to ±5; missing ones are 0."""
     mean = np.nan_to_num(np.nanmean(train, axis=0))
     spread = np.nan_to_num(np.nanstd(train, axis=0))
     spread[spread < 1e-6] = 1.0
-    return [torch.from_numpy(np.clip(np.nan_to_num((x - mean) / spread), -5, 5)) for x in (train, *others)]
+    return [
+        torch.from_numpy(np.clip(np.nan_to_num((x - mean) / spread), -5, 5)) for x in (train, *others)
+    ]
 
 
 def loss_of(logits: torch.Tensor, truths: torch.Tensor, softmax: bool) -> torch.Tensor:
     """The mean loss per row."""
     if softmax:
         return torch.nn.functional.cross_entropy(logits, truths.argmax(dim=1))
-    return torch.nn.functional.binary_cross_entropy_with_logits(logits, truths, reduction="none").sum(dim=1).mean()
+    return (
+        torch.nn.functional.binary_cross_entropy_with_logits(logits, truths, reduction="none")
+        .sum(dim=1)
+        .mean()
+    )
 
 
 def train(
@@ -220,7 +232,9 @@ def train(
     last = torch.nn.Linear(hidden or inputs, outputs)
     model: torch.nn.Module = last
     if hidden:
-        model = torch.nn.Sequential(torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Dropout(0.3), last)
+        model = torch.nn.Sequential(
+            torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Dropout(0.3), last
+        )
     share = y[0].float().mean(dim=0).clamp(1e-3, 1 - 1e-3)
     with torch.no_grad():
         if not hidden:
@@ -253,11 +267,15 @@ def train(
     return best, model
 
 
-def answers(x: list[torch.Tensor], y: list[torch.Tensor], kind: str, softmax: bool, seed: int) -> list[Float32]:
+def answers(
+    x: list[torch.Tensor], y: list[torch.Tensor], kind: str, softmax: bool, seed: int
+) -> list[Float32]:
     """The logits of held-out and test rows, by the head that is best on validation rows."""
     hidden = 128 if kind == "mlp" else 0
     decays = [1e-2] if hidden else [0.03, 0.3]
-    _, model = min((train(x[:2], y, hidden, decay, softmax, seed) for decay in decays), key=lambda found: found[0])
+    _, model = min(
+        (train(x[:2], y, hidden, decay, softmax, seed) for decay in decays), key=lambda found: found[0]
+    )
     with torch.no_grad():
         found = [model(rows) for rows in x[2:]]
     if softmax:
@@ -296,7 +314,9 @@ def run(name: str, kind: str, seed: int, data: Path, out: Path) -> None:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--set", required=True, help="the data set: a folder of hmc, digits, or cifar100-ROWS")
+    parser.add_argument(
+        "--set", required=True, help="the data set: a folder of hmc, digits, or cifar100-ROWS"
+    )
     parser.add_argument("--model", choices=["lr", "mlp"], required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")

@@ -5,6 +5,10 @@ use std::fmt;
 use serde::Serialize;
 
 use super::options::FitForm;
+use super::truths::LegalRows;
+use crate::Error;
+use crate::graph::RelationGraph;
+use crate::infer::Evidence;
 
 /// Rows whose truth breaks hard relations. The guarantee says nothing about them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -13,6 +17,22 @@ pub struct IllegalTruths {
     pub rows: usize,
     /// The relations that they break, those of most rows first.
     pub relations: Vec<BrokenRelation>,
+}
+
+impl IllegalTruths {
+    /// The rows of a table of truths that break hard relations, after what follows from them was
+    /// added. The guarantee of reconciling does not hold for them.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when the truths are not rows of one entry per label.
+    pub fn of(graph: &RelationGraph, truths: &[Evidence]) -> Result<IllegalTruths, Error> {
+        let n = graph.len();
+        if !truths.len().is_multiple_of(n) {
+            let (expected, found) = (truths.len().next_multiple_of(n), truths.len());
+            return Err(Error::Shape { what: "truths", expected, found });
+        }
+        Ok(LegalRows::of(graph, truths, 0..truths.len() / n).illegal)
+    }
 }
 
 /// A relation that truths break.

@@ -10,9 +10,9 @@ use super::trials::{GridPoint, Trials, UNITS};
 use crate::Error;
 
 /// Points that all searches of large tables visit at least.
-const FEWEST: usize = 14;
+const FEWEST: usize = 12;
 /// Points that a search visits at most.
-const MOST: usize = 160;
+const MOST: usize = 96;
 /// Entries that a search reads at most, unless it would visit too few points.
 const ENTRIES: usize = 60_000_000;
 /// With more levels, temperatures are refined together.
