@@ -7,8 +7,8 @@ relations:
 - `lr`: independent logistic regressions, or one softmax regression per level;
 - `mlp`: one hidden layer of 128 units with dropout, and a sigmoid per label.
 
-It writes `labels.txt`, `edges.tsv` (parent, child), and for the held-out rows (`fit`) and the test rows the
-logits and truths as npy, one column per label. For softmax heads, a logit is that of a probability.
+It writes `labels.txt`, `edges.tsv` (parent, child), and for the held-out rows (`fit`) and the test rows
+the logits and truths as npy, one column per label. For softmax heads, a logit is that of a probability.
 """
 
 from __future__ import annotations

@@ -88,15 +88,18 @@ impl HeadSet {
     }
 
     fn train(&self, seed: u64, data: &Path, folder: &Path) -> Result<(), Error> {
-        let python = std::env::var_os("PHEX_PYTHON")
-            .map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+        let python =
+            std::env::var_os("PHEX_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
         let script = Path::new("lab/python/reconcile_heads.py");
         let mut command = Command::new(python);
         command.arg(script).args(["--set", &self.name, "--model", &self.model]);
         command.arg("--seed").arg(seed.to_string());
         command.arg("--data").arg(data).arg("--out").arg(folder);
         let failed = |message: String| Error::Broken {
-            message: format!("{}: {message}; PHEX_PYTHON names the Python with torch", script.display()),
+            message: format!(
+                "{}: {message}; PHEX_PYTHON names the Python with torch",
+                script.display()
+            ),
         };
         let done = command.output().map_err(|error| failed(error.to_string()))?;
         if !done.status.success() {

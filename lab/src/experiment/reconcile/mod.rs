@@ -102,9 +102,12 @@ fn measure(job: &ReconcileJob, data: &Path, kept: &Path) -> Result<ReconcileAnsw
         methods.push((way, scores));
     }
     let report = bench.fitted.report();
-    let levels = bench.fitted.parameters().levels.iter().map(|level| {
-        format!("{:.2}/{:.2}/{:.2}", level.temperature, level.bias, level.weight)
-    });
+    let levels = bench
+        .fitted
+        .parameters()
+        .levels
+        .iter()
+        .map(|level| format!("{:.2}/{:.2}/{:.2}", level.temperature, level.bias, level.weight));
     let form = bench.fitted.parameters().form;
     Ok(ReconcileAnswer {
         methods,

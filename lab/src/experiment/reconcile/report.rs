@@ -2,10 +2,10 @@
 
 use phex::metrics::Spread;
 
+use super::ReconcileAnswer;
 use super::heads::HeadSet;
 use super::methods::Consistency;
 use super::scores::MethodScores;
-use super::ReconcileAnswer;
 use crate::harness::MarkdownTable;
 
 type SetRuns = (HeadSet, Vec<ReconcileAnswer>);
@@ -16,9 +16,7 @@ pub(super) fn tables(found: &[SetRuns]) -> Vec<MarkdownTable> {
 }
 
 fn of(runs: &[ReconcileAnswer], way: Consistency) -> Vec<&MethodScores> {
-    let one = |run: &'_ ReconcileAnswer| {
-        run.methods.iter().position(|(known, _)| *known == way)
-    };
+    let one = |run: &'_ ReconcileAnswer| run.methods.iter().position(|(known, _)| *known == way);
     runs.iter().filter_map(|run| run.methods[one(run)?].1.as_ref()).collect()
 }
 
@@ -96,7 +94,11 @@ fn comparisons(found: &[SetRuns]) -> MarkdownTable {
                 lost.push(way.title());
             }
         }
-        row.push(if lost.is_empty() { String::from("yes") } else { format!("no: {}", lost.join(", ")) });
+        row.push(if lost.is_empty() {
+            String::from("yes")
+        } else {
+            format!("no: {}", lost.join(", "))
+        });
         table.row(row);
     }
     table

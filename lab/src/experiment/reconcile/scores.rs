@@ -56,7 +56,8 @@ impl MethodScores {
         let n = graph.len();
         let losses = row_losses(graph, loss, truths, p);
         let rows = losses.len() as f64;
-        let worse = losses.iter().zip(raw).filter(|(now, raw)| **now > **raw + 1e-9 * (1.0 + **raw));
+        let worse =
+            losses.iter().zip(raw).filter(|(now, raw)| **now > **raw + 1e-9 * (1.0 + **raw));
         let on = |truth: &Evidence| *truth == Evidence::On;
         let brier: f64 =
             truths.iter().zip(p).map(|(y, p)| (p - f64::from(u8::from(on(y)))).powi(2)).sum();
