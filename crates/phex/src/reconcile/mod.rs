@@ -25,6 +25,8 @@
 //! | anything else, soft relations, weights | `newton`: Newton on the multipliers, sparse factor | to a tolerance |
 
 mod account;
+mod categorical;
+mod closure;
 mod compile;
 mod family;
 mod fit;

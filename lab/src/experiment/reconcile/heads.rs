@@ -123,15 +123,8 @@ impl HeadSet {
             SetRelations::Siblings => {
                 builder.exclusion_rule(ExclusionRule::Siblings, None);
             }
-            SetRelations::Leaves => {
+            SetRelations::Leaves | SetRelations::Heads => {
                 builder.single_label();
-            }
-            SetRelations::Heads => {
-                let is_coarse = |label: &&String| edges.iter().all(|(_, child)| child != *label);
-                let (coarse, fine): (Vec<&String>, Vec<&String>) =
-                    labels.iter().partition(is_coarse);
-                builder.one_of("coarse", coarse.into_iter().map(String::as_str), None);
-                builder.one_of("fine", fine.into_iter().map(String::as_str), None);
             }
         }
         Ok(builder.build()?)

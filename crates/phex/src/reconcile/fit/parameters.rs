@@ -15,7 +15,7 @@ use crate::reconcile::ReconcileLoss;
 /// The parameters of one level or head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelParameters {
-    /// `level 0` for the most general labels, or the name of the head.
+    /// `level 0` for the most general labels, and so on.
     pub name: String,
     /// How many labels it has.
     pub labels: usize,
