@@ -1,6 +1,7 @@
 //! Reconciling, by its theorem, its identities and other solvers.
 
 mod categorical;
+mod fit;
 mod identities;
 mod large;
 mod never_worse;
