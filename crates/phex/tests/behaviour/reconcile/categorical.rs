@@ -9,7 +9,7 @@ use phex::testkit::Random;
 
 use super::oracle::problems;
 use super::problems::truths;
-use super::solver::{Distance, project};
+use super::solver::{Distance, Target, project};
 
 const ROWS: usize = 6;
 
@@ -199,7 +199,8 @@ fn heads_agree_with_a_conic_solver() {
             compile(&taxonomy.graph, &weights).run(FinishedRows::Probabilities(&p)).unwrap();
         let logs: Vec<f64> = p[..n].iter().map(|p| p.ln()).collect();
         let states = truths(&taxonomy.graph);
-        let expected = project(&states, &logs, &weights, Distance::Categorical);
+        let target = Target { input: &logs, weights: &weights, distance: Distance::Categorical };
+        let expected = project(&states, target);
         seed += 1;
         assert!(seed < 40 * problems() as u64, "the solver solves too few problems");
         let Some(expected) = expected else { continue };

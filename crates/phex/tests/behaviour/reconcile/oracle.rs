@@ -6,7 +6,7 @@ use phex::reconcile::{FinishedRows, ReconcileEngine, ReconcileLoss, ReconcileOpt
 use rayon::prelude::*;
 
 use super::problems::{Class, logits, truths, weights};
-use super::solver::{Distance, project};
+use super::solver::{Distance, Target, project};
 
 /// How many problems of each class.
 pub(super) fn problems() -> usize {
@@ -89,7 +89,7 @@ fn problem(class: Class, weighted: bool, loss: ReconcileLoss, seed: u64) -> Opti
     }
     if hull {
         let distance = if brier { Distance::Euclidean } else { Distance::Bernoulli };
-        let solved = project(&states, &input, &weights, distance);
+        let solved = project(&states, Target { input: &input, weights: &weights, distance });
         found.solver = solved.map(|solved| apart(&auto, &solved));
     }
     Some(found)
