@@ -61,4 +61,5 @@ pub use tables::{
     FeatureKind, FeatureSchema, Features, LabelForm, Precision, ScoreReader, ScoreRows,
     ScoreValues, ScoreWriter, TableFormat, Target, TargetOptions, TargetRow, TargetSource, Targets,
     Unlisted, Unseen, read_dataset, read_label_names,
+    read_label_weights,
 };

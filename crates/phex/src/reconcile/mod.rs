@@ -28,6 +28,7 @@ mod account;
 mod compile;
 mod family;
 mod forest;
+mod input;
 mod options;
 mod plan;
 mod pool;
@@ -36,6 +37,7 @@ mod repair;
 mod result;
 mod rows;
 
+pub use input::{FinishedWatch, clipped_rows, refuse_softmax};
 pub use options::{ReconcileLoss, ReconcileOptions};
 pub use plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
 pub use reconciler::Reconciler;
