@@ -105,6 +105,10 @@ class Model:
             )
         return rows.restore(self._engine.marginals(rows.values, known), self.labels)
 
+    def _marginals(self, logits: Float64) -> Float64:
+        """The probability of each label, for logits that are computed here."""
+        return self._engine.marginals(logits, None)
+
     def log_partition(self, logits: Any, evidence: Any = None) -> Any:
         """The log-partition of each row: minus infinity if no legal state agrees with the evidence.
 

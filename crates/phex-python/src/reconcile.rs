@@ -65,7 +65,7 @@ pub(crate) struct ReconcilePlan {
     free: usize,
     /// How many relations are soft.
     soft: usize,
-    #[pyo3(get = false)]
+    /// One line for each engine.
     text: String,
 }
 
@@ -74,10 +74,6 @@ impl ReconcilePlan {
     fn __repr__(&self) -> String {
         let hull = if self.hull { "exact inequalities" } else { "a relaxation" };
         format!("<ReconcilePlan by {}: {hull}>", self.engines.join(", "))
-    }
-
-    fn __str__(&self) -> &str {
-        &self.text
     }
 }
 
