@@ -51,7 +51,8 @@ impl GuaranteeLine {
     }
 
     fn cells(&self) -> String {
-        let GuaranteeLine { row, gain, gap, violation, input_violation, passes, trust, error } = self;
+        let GuaranteeLine { row, gain, gap, violation, input_violation, passes, trust, error } =
+            self;
         let error = error.map(|error| error.to_string()).unwrap_or_default();
         format!("{row},{gain},{gap},{violation},{input_violation},{passes},{trust},{error}")
     }

@@ -62,8 +62,7 @@ pub(crate) fn run(command: &ReconcileCommand) -> anyhow::Result<Outcome> {
 
 fn compile(command: &ReconcileCommand, graph: &RelationGraph) -> anyhow::Result<Reconciler> {
     let names: Vec<String> = graph.labels().iter().map(|label| label.name.clone()).collect();
-    let weights =
-        command.weights.as_deref().map(|path| phex_io::read_label_weights(path, &names));
+    let weights = command.weights.as_deref().map(|path| phex_io::read_label_weights(path, &names));
     let options = ReconcileOptions {
         loss: command.loss,
         weights: weights.transpose()?,

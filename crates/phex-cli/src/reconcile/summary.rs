@@ -90,8 +90,7 @@ impl ReconcileSummary {
         self.total_gain += answer.gain.iter().sum::<f64>();
         self.largest_gain = most(self.largest_gain, &answer.gain);
         self.largest_gap = most(self.largest_gap, &answer.gap);
-        self.largest_input_violation =
-            most(self.largest_input_violation, &answer.input_violation);
+        self.largest_input_violation = most(self.largest_input_violation, &answer.input_violation);
         self.most_passes = answer.passes.iter().copied().fold(self.most_passes, u32::max);
         self.rows += answer.rows() as u64;
     }

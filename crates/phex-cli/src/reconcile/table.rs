@@ -69,7 +69,9 @@ impl FinishedTable {
                 anyhow!("{path}: row {row}: the score of `{label}` is NaN; every label needs one")
             }
             error @ phex::Error::OneSoftmax { .. } => {
-                anyhow!("{path}: {error} (`phex infer --single-label`, with 0 for labels that are not leaves)")
+                anyhow!(
+                    "{path}: {error} (`phex infer --single-label`, with 0 for labels that are not leaves)"
+                )
             }
             error => anyhow!(error).context(path.to_string()),
         }
@@ -109,7 +111,10 @@ pub(super) fn open(
 }
 
 /// The next rows, with advice if they are logits.
-pub(super) fn next_rows(reader: &mut ScoreReader, most: usize) -> anyhow::Result<Option<ScoreRows>> {
+pub(super) fn next_rows(
+    reader: &mut ScoreReader,
+    most: usize,
+) -> anyhow::Result<Option<ScoreRows>> {
     reader.next_rows(most).map_err(|error| match &error {
         Error::Cell { message, .. } if message.contains("probability") => {
             anyhow!("{error}; a table of logits is given with --scores")

@@ -85,7 +85,10 @@ fn no_row_is_worse_for_any_legal_truth() {
         assert!(cat + dog <= animal && husky <= dog, "{q:?}");
         let number = |name: &str| line[name].parse::<f64>().unwrap();
         let gain = number("gain");
-        assert_eq!((number("passes") == 0.0, number("input_violation") == 0.0), (row == 0, row == 0));
+        assert_eq!(
+            (number("passes") == 0.0, number("input_violation") == 0.0),
+            (row == 0, row == 0)
+        );
         assert!(gain > 0.1 || row == 0, "{line:?}");
         assert!(number("violation") == 0.0 && number("gap") < 1e-6 && number("error") < 1e-3);
         for truth in &TRUTHS {
@@ -205,7 +208,10 @@ fn columns_must_be_those_of_the_labels() {
     assert!(!error.contains("leaves"), "{error}");
     // A classifier that decides between the leaves has no columns for other labels.
     let error = refused(GRAPH, "cat,husky\n0.1,0.9\n", &[]);
-    assert!(error.contains("nor 1 others") && error.contains("phex infer --single-label"), "{error}");
+    assert!(
+        error.contains("nor 1 others") && error.contains("phex infer --single-label"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -55,7 +55,8 @@ fn nulls_are_no_probabilities() {
 
     use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
-    let column = |values: &[Option<f64>]| -> ArrayRef { Arc::new(Float64Array::from(values.to_vec())) };
+    let column =
+        |values: &[Option<f64>]| -> ArrayRef { Arc::new(Float64Array::from(values.to_vec())) };
     let batch = RecordBatch::try_from_iter_with_nullable([
         ("a", column(&[Some(0.5), Some(0.5), None]), true),
         ("b", column(&[Some(0.5), Some(1.0), Some(0.0)]), true),

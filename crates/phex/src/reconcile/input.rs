@@ -35,7 +35,7 @@ impl FinishedWatch {
             }
             let value = value.to_f64();
             self.between |= value > 0.0 && value < 1.0;
-            self.outside |= value < 0.0 || value > 1.0;
+            self.outside |= !value.is_nan() && !(0.0..=1.0).contains(&value);
         }
     }
 
