@@ -59,7 +59,9 @@ def _weights(weights: Any, graph: Graph) -> Float64 | None:
         return given
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (len(graph),):
-        raise InputError(f"weights have the shape {array.shape}; give one for each of {len(graph)} labels")
+        raise InputError(
+            f"weights have the shape {array.shape}; give one for each of {len(graph)} labels"
+        )
     return np.ascontiguousarray(array)
 
 
@@ -113,7 +115,7 @@ class Reconciler:
     ) -> None:
         self.graph = graph if isinstance(graph, Graph) else Graph.load(graph)
         self.labels: list[str] = self.graph.labels
-        self._options = {
+        self._options: dict[str, Any] = {
             "loss": loss,
             "weights": _weights(weights, self.graph),
             "tolerance": tolerance,
@@ -185,7 +187,9 @@ def _compile(graph: Graph, options: dict[str, Any]) -> Reconciler:
     return Reconciler(graph, **options)
 
 
-def reconcile(graph: Graph | str | PathLike[str], p: Any, *, logits: bool = False, **options: Any) -> Any:
+def reconcile(
+    graph: Graph | str | PathLike[str], p: Any, *, logits: bool = False, **options: Any
+) -> Any:
     """Makes finished probabilities consistent with a graph, in the form in which they are given.
 
     For every row, the log loss is at most what it was, whichever legal label set is the true one.

@@ -90,7 +90,7 @@ def test_decisions_are_legal_sets() -> None:
 
 def test_outputs_may_be_some_labels_in_another_order() -> None:
     X, y = animals()
-    names = [label for label in reversed(GRAPH.labels)]
+    names = list(reversed(GRAPH.labels))
     order = [GRAPH.index(name) for name in names]
     estimator = MultiOutputClassifier(LogisticRegression())
     expected = RelationReconciler(estimator, GRAPH).fit(X, y).predict_marginals(X)

@@ -2,7 +2,8 @@
 
 `RelationClassifier` trains a linear head or a small network through the relations of its labels;
 `RelationReconciler` makes the probabilities of any classifier consistent with them, and never worse;
-`RelationCalibrator` infers them from its scores, and calibrates them. All go into pipelines, searches and cross-validation as other classifiers do.
+`RelationCalibrator` infers them from its scores, and calibrates them. All go into pipelines, searches
+and cross-validation as other classifiers do.
 
 >>> import numpy as np, phex
 >>> from phex.sklearn import RelationClassifier

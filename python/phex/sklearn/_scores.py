@@ -85,8 +85,8 @@ def read_logits(estimator: Any, X: Any, sets: bool, floor: float) -> Scores:
 def read_probabilities(estimator: Any, X: Any, sets: bool) -> tuple[Float64, NDArray[Any] | None]:
     """The probabilities of a fitted classifier, and the class of each column.
 
-    The classes are None if each column is a separate output. Then trees and forests answer with a list of
-    arrays, one for each output.
+    The classes are None if each column is a separate output; trees and forests then answer with a list
+    of arrays.
     """
     p = _probabilities(estimator, X)
     if p is None:

@@ -1,7 +1,7 @@
 """Reconciling tensors, with gradients.
 
-The gradient of the output by the input is computed on the rows again: with `V = diag q(1 − q)` and the
-relations `A` that hold with equality, it is `I − Aᵀ(A V Aᵀ)⁻¹A V` in logits.
+The gradient of the output by the input is computed on the rows again: with `V = diag q (1 - q)` and the
+relations `A` that hold with equality, it is `I - Aᵀ(A V Aᵀ)⁻¹A V` in logits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def reconcile_tensor(core: Core, p: Tensor, logits: bool) -> Reconciled:
     wide = p.float() if p.dtype in (torch.float16, torch.bfloat16) else p
     kept: list[Any] = []
     rows = wide.reshape(-1, p.shape[-1])
-    q = _Reconcile.apply(rows, core, logits, kept)  # type: ignore[no-untyped-call]
+    q = _Reconcile.apply(rows, core, logits, kept)
     (found,) = kept
     return Reconciled(
         q.reshape(p.shape),
