@@ -30,26 +30,30 @@ pub(crate) fn run(command: &ReconcileCommand) -> anyhow::Result<Outcome> {
     let reconciler = compile(command, &graph)?;
     let mut table = FinishedTable::open(command, &graph)?;
     crate::interrupt::listen();
-    let mut writers = Writers::create(command, &reconciler, &table)?;
+    // Made after the first answer: it says what kind of table this is, and nothing is written before.
+    let mut writers: Option<Writers> = None;
     let mut summary = ReconcileSummary::of(&reconciler);
     let bar = progress(table.total());
     let piece = piece(graph.len());
+    let job = Job { graph: &graph, reconciler: &reconciler, is_logits: table.is_logits() };
     while let Some(rows) = table.next(piece)? {
         let count = rows.count;
-        let job = Job { graph: &graph, reconciler: &reconciler, is_logits: table.is_logits() };
         match &rows.values {
             ScoreValues::F32(values) => {
                 let answer = job.run(values, &mut summary).map_err(|e| table.explain(e))?;
+                let writers = Writers::get(&mut writers, command, &reconciler, &table)?;
                 writers.write(answer, ScoreValues::F32, rows)?;
             }
             ScoreValues::F64(values) => {
                 let answer = job.run(values, &mut summary).map_err(|e| table.explain(e))?;
+                let writers = Writers::get(&mut writers, command, &reconciler, &table)?;
                 writers.write(answer, ScoreValues::F64, rows)?;
             }
         }
         bar.inc(count as u64);
     }
-    writers.finish()?;
+    Writers::get(&mut writers, command, &reconciler, &table)?;
+    writers.map(Writers::finish).transpose()?;
     bar.finish_and_clear();
     summary.finish(start);
     output::write_beside(&summary, &command.out)?;
@@ -114,6 +118,19 @@ struct Writers {
 }
 
 impl Writers {
+    /// The open tables, which the first call creates.
+    fn get<'w>(
+        writers: &'w mut Option<Writers>,
+        command: &ReconcileCommand,
+        reconciler: &Reconciler,
+        table: &FinishedTable,
+    ) -> anyhow::Result<&'w mut Writers> {
+        Ok(match writers {
+            Some(writers) => writers,
+            None => writers.insert(Writers::create(command, reconciler, table)?),
+        })
+    }
+
     fn create(
         command: &ReconcileCommand,
         reconciler: &Reconciler,
