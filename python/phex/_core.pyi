@@ -535,7 +535,26 @@ class Reconciler:
     @property
     def plan(self) -> ReconcilePlan: ...
     def __len__(self) -> int: ...
+    @property
+    def parameters(self) -> str | None: ...
+    @property
+    def report(self) -> tuple[str, str] | None: ...
     def run(self, values: Scores, *, logits: bool = False) -> Reconciled: ...
+    def fit(
+        self,
+        values: Scores,
+        known: Known,
+        *,
+        logits: bool = False,
+        forms: list[str] | None = None,
+        folds: int | None = None,
+        noise: float | None = None,
+        rows: int | None = None,
+    ) -> Reconciler: ...
+    @staticmethod
+    def restore(
+        graph: Graph, parameters: str, tolerance: float | None, passes: int | None
+    ) -> Reconciler: ...
     def gradient(
         self, values: NDArray[_Real], upstream: NDArray[_Real], *, logits: bool = False
     ) -> NDArray[_Real]: ...

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -14,7 +16,7 @@ from phex._core import Graph, ReconcilePlan
 from phex._core import Reconciler as Core
 from phex._types import Flags, Float64
 from phex.errors import InputError
-from phex.tables import read_scores
+from phex.tables import read_known, read_scores
 
 __all__ = ["Reconciled", "Reconciler", "reconcile"]
 
@@ -159,6 +161,57 @@ class Reconciler:
             )
         )
 
+    def fit(
+        self,
+        p: Any,
+        truth: Any,
+        *,
+        logits: bool = False,
+        forms: Iterable[str] | None = None,
+        folds: int | None = None,
+        noise: float | None = None,
+        rows: int | None = None,
+    ) -> Reconciler:
+        """A reconciler that trusts each level as much as labelled rows show it deserves.
+
+        Temperatures and weights of levels are fitted to the log loss of held-out rows, and
+        cross-validation chooses how many of them are free. The classifier must not have seen these rows.
+        The guarantee then holds against the calibrated probabilities, not against those that are given.
+
+        Args:
+            p: The probabilities of the held-out rows.
+            truth: Their labels: 1 or True is on, 0 or False is off, -1 or NaN is unknown. Rows whose
+                truth breaks the relations are left out and counted in `report`.
+            logits: Whether `p` holds logits.
+            forms: The forms of the fit to choose from, by name; None is all that fit the graph.
+            folds: The number of parts for cross-validation; 5 by default.
+            noise: The smallest form within this many standard errors of the best is chosen; 1 by
+                default.
+            rows: The largest number of rows that are used; 20,000 by default.
+        """
+        read = read_scores(p, self.labels)
+        known = read_known(truth, read.values.shape[0], self.labels)
+        if known is None:
+            raise InputError("the truth is needed: 1 (on), 0 (off) or -1 (unknown)")
+        chosen = None if forms is None else list(forms)
+        fitted = copy(self)
+        fitted._core = self._core.fit(
+            read.values, known, logits=logits, forms=chosen, folds=folds, noise=noise, rows=rows
+        )
+        return fitted
+
+    @property
+    def parameters(self) -> dict[str, Any] | None:
+        """What `fit` found: its form, and the temperature, bias and weight of each level."""
+        text = self._core.parameters
+        return None if text is None else json.loads(text)
+
+    @property
+    def report(self) -> dict[str, Any] | None:
+        """What `fit` saw: the candidates with their held-out losses, and the rows that it left out."""
+        found = self._core.report
+        return None if found is None else json.loads(found[0])
+
     def _told(self, answer: Reconciled) -> Reconciled:
         """Warns of rows that did not converge."""
         left = answer.trust.count("approximate")
@@ -179,12 +232,20 @@ class Reconciler:
         return f"<Reconciler of {len(self)} labels by {engines}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _compile, (self.graph, self._options)
+        return _compile, (self.graph, self._options, self._core.parameters)
+
+    def __copy__(self) -> Reconciler:
+        same = object.__new__(type(self))
+        same.__dict__.update(self.__dict__)
+        return same
 
 
-def _compile(graph: Graph, options: dict[str, Any]) -> Reconciler:
+def _compile(graph: Graph, options: dict[str, Any], parameters: str | None) -> Reconciler:
     """For pickle, which compiles the reconciler again when it is loaded."""
-    return Reconciler(graph, **options)
+    made = Reconciler(graph, **options)
+    if parameters is not None:
+        made._core = Core.restore(graph, parameters, options["tolerance"], options["passes"])
+    return made
 
 
 def reconcile(

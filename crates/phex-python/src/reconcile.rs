@@ -1,16 +1,16 @@
 //! Reconciling, for Python: arrays in, arrays out.
 
-use numpy::{PyArray2, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use phex::Named as _;
 use phex::graph::RelationGraph;
 use phex::infer::Trust;
 use phex::reconcile::{
-    self, FinishedRows, FinishedWatch, ReconcileEngine, ReconcileLoss, ReconcileOptions,
-    refuse_softmax,
+    self, FinishedRows, FinishedWatch, FitForm, FitOptions, ReconcileEngine, ReconcileLoss,
+    ReconcileOptions, refuse_softmax,
 };
 use pyo3::prelude::*;
 
-use crate::arrays::{Cell, Scores, Table, matrix, vector};
+use crate::arrays::{Cell, Scores, Table, matrix, read_known, vector};
 use crate::errors::Failure;
 use crate::graph::Graph;
 use crate::threads::detached;
@@ -22,7 +22,33 @@ use crate::threads::detached;
 #[derive(Debug)]
 pub(crate) struct ReconcilerCore {
     graph: RelationGraph,
-    reconciler: reconcile::Reconciler,
+    compiled: Compiled,
+}
+
+/// A reconciler, fitted or not.
+#[derive(Debug)]
+enum Compiled {
+    Plain(reconcile::Reconciler),
+    Fitted(reconcile::FittedReconciler),
+}
+
+impl Compiled {
+    fn reconciler(&self) -> &reconcile::Reconciler {
+        match self {
+            Compiled::Plain(reconciler) => reconciler,
+            Compiled::Fitted(fitted) => fitted.reconciler(),
+        }
+    }
+
+    fn run<T: Cell>(
+        &self,
+        rows: FinishedRows<'_, T>,
+    ) -> Result<reconcile::Reconciled<T>, phex::Error> {
+        match self {
+            Compiled::Plain(reconciler) => reconciler.run(rows),
+            Compiled::Fitted(fitted) => fitted.run(rows),
+        }
+    }
 }
 
 /// The parts of a graph that one engine reconciles.
@@ -178,17 +204,89 @@ impl ReconcilerCore {
         };
         let compile = || reconcile::Reconciler::compile(&graph.0, &options);
         let reconciler = detached(py, compile)??;
-        Ok(ReconcilerCore { graph: (*graph.0).clone(), reconciler })
+        let compiled = Compiled::Plain(reconciler);
+        Ok(ReconcilerCore { graph: (*graph.0).clone(), compiled })
+    }
+
+    /// Fits temperatures and weights of levels to labelled rows that the classifier has not seen.
+    #[pyo3(signature = (values, known, *, logits=false, forms=None, folds=None, noise=None, rows=None))]
+    #[allow(clippy::too_many_arguments)] // They are keywords.
+    fn fit(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        known: &Bound<'_, PyAny>,
+        logits: bool,
+        forms: Option<Vec<String>>,
+        folds: Option<u32>,
+        noise: Option<f64>,
+        rows: Option<usize>,
+    ) -> Result<ReconcilerCore, Failure> {
+        let standard = FitOptions::default();
+        let forms = forms.unwrap_or_default();
+        let forms = forms.iter().map(|name| FitForm::from_name(name)).collect::<Result<_, _>>()?;
+        let options = FitOptions {
+            reconcile: self.compiled.reconciler().options().clone(),
+            forms,
+            folds: folds.unwrap_or(standard.folds),
+            noise: noise.unwrap_or(standard.noise),
+            rows: rows.unwrap_or(standard.rows),
+        };
+        let fitted = match Scores::read(values, self.__len__())? {
+            Scores::Single(table) => self.fitted(py, &table, known, logits, &options)?,
+            Scores::Double(table) => self.fitted(py, &table, known, logits, &options)?,
+        };
+        Ok(ReconcilerCore { graph: self.graph.clone(), compiled: Compiled::Fitted(fitted) })
+    }
+
+    /// A fitted reconciler from its parameters as JSON.
+    #[staticmethod]
+    fn restore(
+        py: Python<'_>,
+        graph: &Graph,
+        parameters: &str,
+        tolerance: Option<f64>,
+        passes: Option<u32>,
+    ) -> Result<ReconcilerCore, Failure> {
+        let parameters = serde_json::from_str(parameters)
+            .map_err(|error| Failure::Input(format!("parameters of a fit: {error}")))?;
+        let standard = ReconcileOptions::default();
+        let options = ReconcileOptions {
+            tolerance: tolerance.unwrap_or(standard.tolerance),
+            passes: passes.unwrap_or(standard.passes),
+            ..standard
+        };
+        let restore =
+            || reconcile::FittedReconciler::from_parameters(&graph.0, &parameters, &options);
+        let compiled = Compiled::Fitted(detached(py, restore)??);
+        Ok(ReconcilerCore { graph: (*graph.0).clone(), compiled })
+    }
+
+    /// The fitted parameters as JSON; none without a fit.
+    #[getter]
+    fn parameters(&self) -> Option<String> {
+        match &self.compiled {
+            Compiled::Plain(_) => None,
+            Compiled::Fitted(fitted) => serde_json::to_string(fitted.parameters()).ok(),
+        }
+    }
+
+    /// What the fit saw, as JSON and as a table; none without a fit, or if it was loaded.
+    #[getter]
+    fn report(&self) -> Option<(String, String)> {
+        let Compiled::Fitted(fitted) = &self.compiled else { return None };
+        let report = fitted.report()?;
+        Some((serde_json::to_string(report).ok()?, report.to_string()))
     }
 
     /// Which engine handles which part, and why.
     #[getter]
     fn plan(&self) -> ReconcilePlan {
-        ReconcilePlan::new(self.reconciler.plan())
+        ReconcilePlan::new(self.compiled.reconciler().plan())
     }
 
     fn __len__(&self) -> usize {
-        self.reconciler.names().len()
+        self.compiled.reconciler().names().len()
     }
 
     /// Makes rows of probabilities consistent, or rows of their logits.
@@ -204,24 +302,24 @@ impl ReconcilerCore {
             Scores::Double(table) => self.answer(py, &table, logits),
         }
     }
-
-    /// From the derivative of a function by the output to its derivative by the values.
-    #[pyo3(signature = (values, upstream, *, logits=false))]
-    fn gradient<'py>(
-        &self,
-        py: Python<'py>,
-        values: &Bound<'py, PyAny>,
-        upstream: &Bound<'py, PyAny>,
-        logits: bool,
-    ) -> Result<Bound<'py, PyAny>, Failure> {
-        match Scores::read(values, self.__len__())? {
-            Scores::Single(table) => self.derivative(py, &table, upstream, logits),
-            Scores::Double(table) => self.derivative(py, &table, upstream, logits),
-        }
-    }
 }
 
 impl ReconcilerCore {
+    fn fitted<T: Cell>(
+        &self,
+        py: Python<'_>,
+        table: &Table<'_, T>,
+        known: &Bound<'_, PyAny>,
+        logits: bool,
+        options: &FitOptions,
+    ) -> Result<reconcile::FittedReconciler, Failure> {
+        let known = read_known(Some(known), table.rows, self.compiled.reconciler().names())?;
+        let values = table.values();
+        let rows = finished(&values, logits);
+        let known = known.unwrap_or_default();
+        Ok(detached(py, || reconcile::fit(&self.graph, rows, &known, options))??)
+    }
+
     fn answer<T: Cell>(
         &self,
         py: Python<'_>,
@@ -230,29 +328,9 @@ impl ReconcilerCore {
     ) -> Result<ReconciledRows, Failure> {
         let values = table.values();
         let rows = finished(&values, logits);
-        let found = detached(py, || self.reconciler.run(rows))??;
+        let found = detached(py, || self.compiled.run(rows))??;
         refuse_softmax(&self.graph, rows, &found)?;
         ReconciledRows::new(py, found)
-    }
-
-    fn derivative<'py, T: Cell>(
-        &self,
-        py: Python<'py>,
-        table: &Table<'py, T>,
-        upstream: &Bound<'py, PyAny>,
-        logits: bool,
-    ) -> Result<Bound<'py, PyAny>, Failure> {
-        let upstream = upstream.cast::<PyArray2<T>>().map_err(|_| {
-            Failure::input("the derivative must be an array of the shape and type of the values")
-        })?;
-        let upstream = Table::of(upstream, self.__len__())?;
-        let (values, upstream) = (table.values(), upstream.values());
-        let rows = finished(&values, logits);
-        let work = || {
-            let found = self.reconciler.run(rows)?;
-            self.reconciler.gradient(rows, &found, &upstream)
-        };
-        matrix(py, detached(py, work)??, table.rows, table.columns)
     }
 }
 

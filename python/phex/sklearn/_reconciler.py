@@ -48,6 +48,10 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
             of the graph, or in another order. Labels without an output have the probability 0.
         loss: `log`, `brier` or `categorical`, as in `phex.Reconciler`.
         weights: How much each label counts in the loss, as in `phex.Reconciler`.
+        calibrate: Whether to fit temperatures and weights of levels to held-out rows, as
+            `phex.Reconciler.fit` does. With a frozen estimator these are all rows of `fit`. The guarantee
+            then holds against the calibrated probabilities.
+        cv: The number of folds, or a splitter of scikit-learn, for an estimator that is not frozen.
         unlisted: As in `RelationClassifier`.
         classes: As in `RelationClassifier`; None: the classes of the estimator.
         decide: As in `RelationClassifier`.
@@ -86,6 +90,8 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
         labels: Any = None,
         loss: str = "log",
         weights: Mapping[str, float] | ArrayLike | None = None,
+        calibrate: bool = False,
+        cv: Any = 5,
         unlisted: str = "auto",
         classes: Any = None,
         decide: str = "auto",
@@ -96,6 +102,8 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
         self.labels = labels
         self.loss = loss
         self.weights = weights
+        self.calibrate = calibrate
+        self.cv = cv
         self.unlisted = unlisted
         self.classes = classes
         self.decide = decide
@@ -124,8 +132,9 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
             self.estimator_ = self.estimator
             self._scores_sets = answers_with_sets(self.estimator_, _safe_indexing(X, [0]))
             self._find_columns(targets.graph, getattr(self.estimator_, "classes_", None))
+            held_out = self._table(self.estimator_, X) if self.calibrate else None
         else:
-            self._train(X, targets, weights, held_out=False)
+            held_out = self._train(X, targets, weights, held_out=self.calibrate)
         chosen = None
         if not self._scores_sets:
             chosen = [self._column_of[value] for value in np.asarray(self.estimator_.classes_).tolist()]
@@ -133,6 +142,8 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
         self.reconciler_ = None
         if self.relations is not None:
             self.reconciler_ = Reconciler(self.graph_, loss=self.loss, weights=self.weights)
+            if self.calibrate:
+                self.reconciler_ = self.reconciler_.fit(held_out, targets.known)
         self._pass_on_features()
         return self
 

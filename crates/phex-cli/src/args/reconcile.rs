@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use phex::reconcile::{ReconcileEngine, ReconcileLoss, ReconcileOptions};
 
-use super::GraphInput;
 use super::names::{explained, named};
+use super::{GraphInput, LabelArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReconcileCommand {
@@ -46,6 +46,10 @@ pub(crate) struct ReconcileCommand {
     /// Table with the columns `label` and `weight`: how much labels count in the loss [default: 1]
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
+    /// Fit temperatures and weights of levels on these rows, which the classifier has not seen: tables
+    /// like the probabilities, whose labels are in a column or in separate files
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "weights")]
+    pub(crate) fit: Vec<PathBuf>,
     /// Stop iterating when no relation is violated by more than this
     #[arg(long, value_name = "VIOLATION", default_value_t = ReconcileOptions::default().tolerance)]
     pub(crate) tolerance: f64,
@@ -58,4 +62,7 @@ pub(crate) struct ReconcileCommand {
     /// Print a summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    // Last, because what follows would come under its heading.
+    #[command(flatten)]
+    pub(crate) labels: LabelArguments,
 }

@@ -1,13 +1,14 @@
 //! `phex reconcile`: makes finished probabilities consistent, a block of rows at a time.
 
 mod diagnosis;
+mod fit;
 mod summary;
 mod table;
 
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use phex::graph::RelationGraph;
 use phex::infer::Number;
 use phex::reconcile::{FinishedRows, ReconcileOptions, Reconciled, Reconciler, refuse_softmax};
@@ -18,6 +19,7 @@ use crate::infer::{piece, progress, use_threads};
 use crate::{Outcome, output};
 
 use diagnosis::ReconcileDiagnosis;
+use fit::Compiled;
 use summary::ReconcileSummary;
 use table::FinishedTable;
 
@@ -27,32 +29,33 @@ pub(crate) fn run(command: &ReconcileCommand) -> anyhow::Result<Outcome> {
     output::different_files(&files)?;
     use_threads(command.threads);
     let graph = command.input.graph()?;
-    let reconciler = compile(command, &graph)?;
+    let compiled = compile(command, &graph)?;
+    let reconciler = compiled.reconciler();
     let mut table = FinishedTable::open(command, &graph)?;
     crate::interrupt::listen();
     // Made after the first answer: it says what kind of table this is, and nothing is written before.
     let mut writers: Option<Writers> = None;
-    let mut summary = ReconcileSummary::of(&reconciler);
+    let mut summary = ReconcileSummary::of(&compiled);
     let bar = progress(table.total());
     let piece = piece(graph.len());
-    let job = Job { graph: &graph, reconciler: &reconciler, is_logits: table.is_logits() };
+    let job = Job { graph: &graph, compiled: &compiled, is_logits: table.is_logits() };
     while let Some(rows) = table.next(piece)? {
         let count = rows.count;
         match &rows.values {
             ScoreValues::F32(values) => {
                 let answer = job.run(values, &mut summary).map_err(|e| table.explain(e))?;
-                let writers = Writers::get(&mut writers, command, &reconciler, &table)?;
+                let writers = Writers::get(&mut writers, command, reconciler, &table)?;
                 writers.write(answer, ScoreValues::F32, rows)?;
             }
             ScoreValues::F64(values) => {
                 let answer = job.run(values, &mut summary).map_err(|e| table.explain(e))?;
-                let writers = Writers::get(&mut writers, command, &reconciler, &table)?;
+                let writers = Writers::get(&mut writers, command, reconciler, &table)?;
                 writers.write(answer, ScoreValues::F64, rows)?;
             }
         }
         bar.inc(count as u64);
     }
-    Writers::get(&mut writers, command, &reconciler, &table)?;
+    Writers::get(&mut writers, command, reconciler, &table)?;
     writers.map(Writers::finish).transpose()?;
     bar.finish_and_clear();
     summary.finish(start);
@@ -64,7 +67,10 @@ pub(crate) fn run(command: &ReconcileCommand) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-fn compile(command: &ReconcileCommand, graph: &RelationGraph) -> anyhow::Result<Reconciler> {
+fn compile(command: &ReconcileCommand, graph: &RelationGraph) -> anyhow::Result<Compiled> {
+    if command.fit.is_empty() && command.labels.is_given() {
+        bail!("labels are those of the rows of --fit FILE, which is missing");
+    }
     let names: Vec<String> = graph.labels().iter().map(|label| label.name.clone()).collect();
     let weights = command.weights.as_deref().map(|path| phex_io::read_label_weights(path, &names));
     let options = ReconcileOptions {
@@ -74,13 +80,18 @@ fn compile(command: &ReconcileCommand, graph: &RelationGraph) -> anyhow::Result<
         engine: command.engine,
         ..ReconcileOptions::default()
     };
-    Reconciler::compile(graph, &options).with_context(|| command.input.path.display().to_string())
+    if !command.fit.is_empty() {
+        return Ok(Compiled::Fitted(fit::fitted(command, graph, options)?));
+    }
+    let reconciler = Reconciler::compile(graph, &options)
+        .with_context(|| command.input.path.display().to_string())?;
+    Ok(Compiled::Plain(reconciler))
 }
 
 /// What every block of rows needs.
 struct Job<'a> {
     graph: &'a RelationGraph,
-    reconciler: &'a Reconciler,
+    compiled: &'a Compiled,
     is_logits: bool,
 }
 
@@ -94,7 +105,7 @@ impl Job<'_> {
             true => FinishedRows::Logits(values),
             false => FinishedRows::Probabilities(values),
         };
-        let answer = self.reconciler.run(rows)?;
+        let answer = self.compiled.run(rows)?;
         if summary.rows == 0 {
             // Before anything is written: the first block says what kind of table it is.
             refuse_softmax(self.graph, rows, &answer)?;

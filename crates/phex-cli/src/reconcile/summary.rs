@@ -4,10 +4,12 @@ use std::time::Instant;
 
 use phex::infer::{Number, Trust};
 use phex::reconcile::{
-    FinishedRows, ReconcileEngine, ReconcileLoss, ReconcilePlan, Reconciled, Reconciler,
-    clipped_rows,
+    FinishedRows, FitReport, FittedParameters, ReconcileEngine, ReconcileLoss, ReconcilePlan,
+    Reconciled, clipped_rows,
 };
 use serde::Serialize;
+
+use super::fit::Compiled;
 
 /// How many rows that an engine gave up are named.
 const NAMED: usize = 10;
@@ -38,12 +40,24 @@ pub(super) struct ReconcileSummary {
     clipped_rows: u64,
     seconds: f64,
     plan: ReconcilePlan,
+    /// What the fit saw and chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<FitReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<FittedParameters>,
     #[serde(skip)]
     total_gain: f64,
 }
 
 impl ReconcileSummary {
-    pub(super) fn of(reconciler: &Reconciler) -> ReconcileSummary {
+    pub(super) fn of(compiled: &Compiled) -> ReconcileSummary {
+        let reconciler = compiled.reconciler();
+        let (fit, parameters) = match compiled {
+            Compiled::Plain(_) => (None, None),
+            Compiled::Fitted(fitted) => {
+                (fitted.report().cloned(), Some(fitted.parameters().clone()))
+            }
+        };
         let plan = reconciler.plan().clone();
         let mut engines: Vec<ReconcileEngine> = plan.parts.iter().map(|part| part.engine).collect();
         engines.dedup();
@@ -69,6 +83,8 @@ impl ReconcileSummary {
             clipped_rows: 0,
             seconds: 0.0,
             plan,
+            fit,
+            parameters,
             total_gain: 0.0,
         }
     }
@@ -103,6 +119,9 @@ impl ReconcileSummary {
 
     /// Says on standard error what was done.
     pub(super) fn tell(&self) {
+        if let Some(report) = &self.fit {
+            report.to_string().lines().for_each(|line| eprintln!("phex: {line}"));
+        }
         if self.inconsistent_rows > 0 {
             let rows: Vec<String> =
                 self.first_inconsistent_rows.iter().map(u64::to_string).collect();
@@ -141,13 +160,17 @@ impl ReconcileSummary {
             0 => "whatever its legal truth",
             _ => "whatever its truth, less what violating soft relations costs that truth",
         };
+        let than = match self.fit {
+            None => "",
+            Some(_) => "below that of the calibrated probabilities ",
+        };
         let hull = match self.hull {
             true => "the inequalities describe the consistent probabilities exactly",
             false => "the inequalities are a relaxation, so more could be gained",
         };
         format!(
             "{} rows by {engines}, of which {} were consistent; the {} of a row falls by at least \
-             {:.4}{nats} on average, {truth}; {hull}",
+             {:.4}{nats} {than}on average, {truth}; {hull}",
             self.rows, self.unchanged_rows, self.loss, self.mean_gain
         )
     }

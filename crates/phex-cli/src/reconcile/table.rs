@@ -68,6 +68,10 @@ impl FinishedTable {
                 let row = self.before + row as u64;
                 anyhow!("{path}: row {row}: the score of `{label}` is NaN; every label needs one")
             }
+            phex::Error::NotDistribution { row, label, sum } => {
+                let row = (self.before + row as u64) as usize;
+                anyhow!("{path}: {}", phex::Error::NotDistribution { row, label, sum })
+            }
             error @ phex::Error::OneSoftmax { .. } => {
                 anyhow!(
                     "{path}: {error} (`phex infer --single-label`, with 0 for labels that are not leaves)"
