@@ -180,3 +180,36 @@ def test_tensors_keep_shape_and_type() -> None:
     assert half.dtype == torch.float32
     with pytest.raises(phex.InputError, match="floating-point"):
         phex.reconcile(ANIMALS, torch.tensor([0, 1, 1]))
+
+
+def test_labelled_rows_calibrate_the_levels() -> None:
+    rng = np.random.default_rng(11)
+    states = ANIMALS.states()
+    truth = states[rng.integers(0, len(states), size=600)].astype(np.int8)
+    # Overconfident by a factor of three.
+    logits = 3.0 * (2.0 * truth - 1.0 + rng.normal(0.0, 1.2, size=truth.shape))
+    p = 1.0 / (1.0 + np.exp(-logits))
+    plain = phex.Reconciler(ANIMALS)
+    assert plain.parameters is None
+    assert plain.report is None
+    fitted = plain.fit(p[:400], truth[:400])
+    assert plain.parameters is None
+    assert fitted.parameters is not None
+    assert fitted.report is not None
+    assert fitted.report["used"] == 400
+
+    def loss(q: np.ndarray) -> float:
+        return float(np.mean([log_loss(t, row) for t, row in zip(truth[400:], q, strict=True)]))
+
+    expected = fitted.run(p[400:]).probabilities
+    assert loss(expected) < loss(plain.run(p[400:]).probabilities) < loss(p[400:])
+    again = pickle.loads(pickle.dumps(fitted)).run(p[400:]).probabilities
+    assert again == pytest.approx(expected, abs=1e-12)
+    # A dog that is a cat is illegal: it is left out and counted.
+    illegal = truth[:400].copy()
+    illegal[:7] = [1, 1, 1]
+    report = plain.fit(p[:400], illegal, forms=["temperature"], folds=3).report
+    assert report is not None
+    assert report["illegal"]["rows"] == 7
+    with pytest.raises(phex.InputError, match="`heat` is not a form"):
+        plain.fit(p[:400], truth[:400], forms=["heat"])

@@ -122,3 +122,21 @@ def test_what_cannot_be_used_is_explained() -> None:
         RelationReconciler(MultiOutputClassifier(LogisticRegression()), GRAPH).fit(X, unknown)
     with pytest.raises(phex.InputError, match="`logg` is not a loss"):
         RelationReconciler(MultiOutputClassifier(LogisticRegression()), GRAPH, loss="logg").fit(X, y)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_held_out_rows_calibrate(frozen: bool) -> None:
+    X, y = animals(600)
+    estimator = RandomForestClassifier(20, random_state=0)
+    train, held_out, test = slice(0, 200), slice(200, 400), slice(400, 600)
+    if frozen:
+        raw = clone(estimator).fit(X[train], y[train])
+        fitted = RelationReconciler(FrozenEstimator(raw), GRAPH, calibrate=True)
+        fitted.fit(X[held_out], y[held_out])
+    else:
+        fitted = RelationReconciler(estimator, GRAPH, calibrate=True, cv=3).fit(X[:400], y[:400])
+    plain = RelationReconciler(FrozenEstimator(fitted.estimator_), GRAPH).fit(X[train], y[train])
+    assert fitted.reconciler_.report["rows"] == (200 if frozen else 400)
+    before = log_loss(y[test], plain.predict_marginals(X[test])).mean()
+    after = log_loss(y[test], fitted.predict_marginals(X[test])).mean()
+    assert after < before

@@ -49,8 +49,8 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
         loss: `log`, `brier` or `categorical`, as in `phex.Reconciler`.
         weights: How much each label counts in the loss, as in `phex.Reconciler`.
         calibrate: Whether to fit temperatures and weights of levels to held-out rows, as
-            `phex.Reconciler.fit` does. With a frozen estimator these are all rows of `fit`. The guarantee
-            then holds against the calibrated probabilities.
+            `phex.Reconciler.fit` does. With a frozen estimator these are all rows of `fit`. The
+            guarantee then holds against the calibrated probabilities.
         cv: The number of folds, or a splitter of scikit-learn, for an estimator that is not frozen.
         unlisted: As in `RelationClassifier`.
         classes: As in `RelationClassifier`; None: the classes of the estimator.
