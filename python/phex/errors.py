@@ -20,7 +20,6 @@ __all__ = [
     "BudgetError",
     "EngineError",
     "FileError",
-    "FinishedWarning",
     "GraphError",
     "InputError",
     "PhexError",
@@ -60,7 +59,3 @@ class InputError(PhexError):
 
 class TrainingError(PhexError):
     """Training cannot start or continue."""
-
-
-class FinishedWarning(UserWarning):
-    """Scores look like finished probabilities, which `phex.reconcile` makes consistent."""
