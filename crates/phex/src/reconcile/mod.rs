@@ -28,6 +28,8 @@ mod account;
 mod compile;
 mod family;
 mod forest;
+mod gradient;
+mod newton;
 mod options;
 mod plan;
 mod pool;

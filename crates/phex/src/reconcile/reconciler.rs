@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::compile::{CompiledParts, Part, compile};
 use super::forest::probabilities_of;
+use super::gradient::Tangents;
 use super::rows::{Chunk, RowOutcome, RunSettings};
 use super::{FinishedRows, ReconcileLoss, ReconcileOptions, ReconcilePlan, Reconciled};
 use crate::Error;
@@ -38,7 +39,8 @@ const ROWS: usize = 256;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Reconciler {
-    compiled: Arc<CompiledParts>,
+    pub(super) compiled: Arc<CompiledParts>,
+    pub(super) tangents: Arc<Tangents>,
     options: Arc<ReconcileOptions>,
     names: Arc<[String]>,
 }
@@ -54,7 +56,8 @@ impl Reconciler {
     pub fn compile(graph: &RelationGraph, options: &ReconcileOptions) -> Result<Reconciler, Error> {
         let compiled = Arc::new(compile(graph, options)?);
         let names = graph.labels().iter().map(|label| label.name.clone()).collect();
-        Ok(Reconciler { compiled, options: Arc::new(options.clone()), names })
+        let (tangents, options) = (Arc::default(), Arc::new(options.clone()));
+        Ok(Reconciler { compiled, tangents, options, names })
     }
 
     /// Which engine handles which part, why, and at what cost.
@@ -121,6 +124,7 @@ impl Reconciler {
         for part in &self.compiled.parts {
             match part {
                 Part::Forest(part) => part.run(chunk, settings),
+                Part::Newton(part) => part.run(chunk, settings),
             }
         }
         self.fix_constants(chunk);
@@ -153,7 +157,7 @@ impl Reconciler {
     }
 
     /// Checks the values, and returns the number of rows.
-    fn check<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<usize, Error> {
+    pub(super) fn check<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<usize, Error> {
         let (n, values) = (self.names.len(), rows.values());
         if !values.len().is_multiple_of(n) {
             let expected = values.len().next_multiple_of(n);

@@ -7,9 +7,10 @@ mod families;
 mod relations;
 
 pub(super) use self::families::{Families, NONE};
-pub(super) use self::relations::Component;
+pub(super) use self::relations::{Component, Edge};
 use self::relations::LiveRelations;
 use super::forest::ForestPart;
+use super::newton::{NewtonPart, RowSystem, Tangent};
 use super::plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
 use super::{ReconcileLoss, ReconcileOptions};
 use crate::Error;
@@ -20,6 +21,18 @@ use crate::graph::RelationGraph;
 pub(super) enum Part {
     /// `pool` or `family`.
     Forest(ForestPart),
+    /// `newton`.
+    Newton(NewtonPart),
+}
+
+impl Part {
+    /// What gradients need. `None` when it would be too large.
+    pub(super) fn tangent(&self) -> Option<Tangent> {
+        match self {
+            Part::Forest(part) => Tangent::of(RowSystem::of_forest(&part.forest)),
+            Part::Newton(part) => Tangent::of(part.system.clone()),
+        }
+    }
 }
 
 /// A compiled graph.
@@ -114,7 +127,32 @@ fn choose(
             return Ok((Part::Forest(part), planned));
         }
     }
+    if !brier && takes(ReconcileEngine::Newton) {
+        return Ok(newton_part(component, weights));
+    }
     Err(Error::Unreconcilable { reason: String::from("no engine can handle these relations") })
+}
+
+fn newton_part(component: &Component, weights: &[f64]) -> (Part, PlannedPart) {
+    let part = NewtonPart::new(RowSystem::of_component(component, weights));
+    let (labels, rows) = (component.labels.len(), part.system.len());
+    let hierarchy = component.is_hard() && component.sets.is_empty();
+    let why = match (component.is_hard(), part.updates()) {
+        (_, None) => "too many relations to factor, so ascent does all the work",
+        (true, _) => "relations of any shape",
+        (false, _) => "soft relations",
+    };
+    let planned = PlannedPart {
+        engine: ReconcileEngine::Newton,
+        parts: 1,
+        labels,
+        rows,
+        why: String::from(why),
+        exact: false,
+        hull: hierarchy || Families::of(component, weights).is_some(),
+        operations: 40.0 * part.updates().unwrap_or(100 * labels) as f64 + 2000.0 * labels as f64,
+    };
+    (Part::Newton(part), planned)
 }
 
 /// The forest of a graph that has one part, for tests.

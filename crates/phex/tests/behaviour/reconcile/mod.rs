@@ -1,4 +1,6 @@
 //! Reconciling, by its theorem, its identities and other solvers.
 
+mod gradient;
 mod never_worse;
+mod newton;
 mod problems;

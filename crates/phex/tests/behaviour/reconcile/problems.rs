@@ -90,6 +90,15 @@ pub(super) fn truths(graph: &RelationGraph) -> Vec<Vec<bool>> {
     states.into_iter().map(of).collect()
 }
 
+/// The states that hard relations allow, each with what it pays for soft ones.
+pub(super) fn priced_truths(graph: &RelationGraph) -> Vec<(Vec<bool>, f64)> {
+    let oracle = Oracle::new(graph);
+    let of = |state: u32| (0..graph.len()).map(|label| state >> label & 1 == 1).collect();
+    let states = 0..1u32 << graph.len();
+    let priced = states.map(|state| (of(state), oracle.cost(state)));
+    priced.filter(|(_, cost)| cost.is_finite()).collect()
+}
+
 /// The log loss of probabilities.
 pub(super) fn log_loss(truth: &[bool], p: &[f64], weights: Option<&[f64]>) -> f64 {
     let weight = |label: usize| weights.map_or(1.0, |weights| weights[label]);
