@@ -7,8 +7,8 @@ mod families;
 mod relations;
 
 pub(super) use self::families::{Families, NONE};
-pub(super) use self::relations::{Component, Edge};
 use self::relations::LiveRelations;
+pub(super) use self::relations::{Component, Edge};
 use super::forest::ForestPart;
 use super::newton::{NewtonPart, RowSystem, Tangent};
 use super::plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
@@ -29,6 +29,9 @@ impl Part {
     /// What gradients need. `None` when it would be too large.
     pub(super) fn tangent(&self) -> Option<Tangent> {
         match self {
+            Part::Forest(part) if part.engine == ReconcileEngine::Pool => {
+                Some(Tangent::of_blocks(RowSystem::of_forest(&part.forest)))
+            }
             Part::Forest(part) => Tangent::of(RowSystem::of_forest(&part.forest)),
             Part::Newton(part) => Tangent::of(part.system.clone()),
         }

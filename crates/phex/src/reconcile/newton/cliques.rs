@@ -120,7 +120,8 @@ impl<'a> Exclusions<'a> {
             });
             cliques.push(clique);
         }
-        cliques.extend(labels.iter().filter(|label| free.contains(label)).map(|&label| vec![label]));
+        cliques
+            .extend(labels.iter().filter(|label| free.contains(label)).map(|&label| vec![label]));
         cliques
     }
 }
@@ -172,15 +173,15 @@ impl RowSystem {
     /// The rows of a component.
     pub(in crate::reconcile) fn of_component(part: &Component, weights: &[f64]) -> RowSystem {
         let n = part.labels.len();
-        let pair = |edge: &Edge| {
-            (LabelId::from(edge.parent as usize), LabelId::from(edge.child as usize))
-        };
+        let pair =
+            |edge: &Edge| (LabelId::from(edge.parent as usize), LabelId::from(edge.child as usize));
         let hard = part.edges.iter().filter(|edge| edge.cap == f64::INFINITY);
         let topology = Topology::new(n, hard.map(pair));
         let mut exclusions = Exclusions::new(part, &topology);
         let mut found = Collected { rows: Vec::new(), of: vec![Vec::new(); n] };
         for &parent in topology.order() {
-            let children: Vec<u32> = topology.children(parent).iter().map(|child| child.0).collect();
+            let children: Vec<u32> =
+                topology.children(parent).iter().map(|child| child.0).collect();
             for clique in exclusions.cliques(&children) {
                 found.add(clique, parent.0, false, f64::INFINITY);
             }
@@ -225,7 +226,8 @@ fn remaining(exclusions: &mut Exclusions<'_>, topology: &Topology, found: &mut C
         if set.len() == 2 {
             let below = |label: u32| {
                 upper == NONE
-                    || topology.subsumes(LabelId::from(upper as usize), LabelId::from(label as usize))
+                    || topology
+                        .subsumes(LabelId::from(upper as usize), LabelId::from(label as usize))
             };
             let near = partners.get(&set[0]).map_or(&[][..], Vec::as_slice);
             let candidates = near.iter().copied().filter(|&label| label != set[1] && below(label));

@@ -59,7 +59,8 @@ pub(in crate::reconcile) struct Elimination {
 /// The labels of each row with their signs, turned around: the rows of each label.
 fn rows_of(system: &RowSystem) -> Lists<(u32, bool)> {
     let entries = (0..system.len()).flat_map(|row| {
-        let members = system.members.of(row).iter().map(move |&i| (i as usize, (row as u32, false)));
+        let members =
+            system.members.of(row).iter().map(move |&i| (i as usize, (row as u32, false)));
         let upper = system.upper[row];
         members.chain((upper != NONE).then_some((upper as usize, (row as u32, true))))
     });
@@ -254,7 +255,8 @@ impl<T: Elementary, const L: usize> Factor<T, L> {
             self.diagonal[at as usize] += slope[label as usize];
         }
         for term in &plan.terms {
-            let (out, v) = (&mut self.entries[term.entry as usize].0, &slope[term.label as usize].0);
+            let (out, v) =
+                (&mut self.entries[term.entry as usize].0, &slope[term.label as usize].0);
             for l in 0..L {
                 out[l] += if term.negative { -v[l] } else { v[l] };
             }

@@ -287,7 +287,13 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
                     sum[l] += q;
                     kappa[l] += w * q * rest;
                     let (top, next) = (y > first[l], y > second[l]);
-                    w2[l] = if top { w1[l] } else if next { w } else { w2[l] };
+                    w2[l] = if top {
+                        w1[l]
+                    } else if next {
+                        w
+                    } else {
+                        w2[l]
+                    };
                     second[l] = if top { first[l] } else { max(second[l], y) };
                     w1[l] = if top { w } else { w1[l] };
                     first[l] = max(first[l], y);
@@ -442,7 +448,8 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
                     for l in 0..L {
                         // Only what is held counts.
                         let held = self.held[k].0[l];
-                        self.held[k].0[l] = if self.free[k].0[l] > T::ZERO { T::ZERO } else { held };
+                        self.held[k].0[l] =
+                            if self.free[k].0[l] > T::ZERO { T::ZERO } else { held };
                     }
                 }
                 self.multiply(system);
@@ -549,7 +556,8 @@ fn segment<T: LogLane + Grid>(lambda: T, r: T, cap: T, last: usize) -> (T, (T, T
     } else {
         // On the border, where both segments point at it.
         let segment = whole.min(last as f64);
-        let segment = if r >= whole { T::from_f64(segment) } else { T::from_f64((whole - 1.0).max(0.0)) };
+        let segment =
+            if r >= whole { T::from_f64(segment) } else { T::from_f64((whole - 1.0).max(0.0)) };
         return (segment, (lambda, lambda));
     };
     let at = at.clamp(0.0, last as f64);

@@ -1,11 +1,11 @@
 //! Makes the probabilities of any rows consistent to the last bit, and bounds what that costs.
 //!
-//! From the bottom, upper labels are lifted to the sum of their members: this costs little where
-//! they are unlikely. Then, from the top, members that still exceed their limit are scaled down, as
-//! on forests: this costs little where they are likely, and it never breaks a row above, because
-//! rows stand in the order of their upper labels. So without one-of groups the result is always
-//! consistent. One-of groups are scaled to 1 before each round, and after a few rounds they may
-//! still be off; then the row needs more accurate multipliers.
+//! From the bottom, unlikely upper labels are lifted to the sum of their members: this costs as much
+//! as they move. (Lifting a label that is nearly 1 costs more: it could be off.) Then, from the top,
+//! members that still exceed their limit are scaled down, as on forests, and this never breaks a row
+//! above, because rows stand in the order of their upper labels. So without one-of groups the
+//! result is always consistent. One-of groups are filled to 1 before each round, and after a few
+//! rounds they may still be off; then the row needs more accurate multipliers.
 //!
 //! **Account.** With `x = w (ℓ − z)` of the output, any multipliers `λ` bound `xᵀy` for every truth:
 //!
@@ -21,17 +21,22 @@ use super::super::account::{Account, Ledger};
 use super::super::compile::NONE;
 use super::super::repair::{excess, fit_group};
 use super::system::RowSystem;
+use crate::lists::Lists;
 use crate::numeric::Grid;
 
 /// How often one-of groups are scaled.
 const ROUNDS: usize = 12;
 
+/// In later rounds, likely labels above one-of groups are lifted too.
+const PATIENCE: usize = 6;
+
 /// Scratch memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Mender<T> {
     members: Vec<T>,
-    /// Whether each label is in an equation.
+    /// Whether each label is in an equation, and the rows of which each is a member.
     tied: Vec<bool>,
+    rows: Lists<u32>,
     surplus: Vec<f64>,
     multiplier: Vec<f64>,
 }
@@ -70,24 +75,31 @@ impl<T: Grid> Mender<T> {
         for row in (0..system.len()).filter(|&row| system.equal[row]) {
             system.members.of(row).iter().for_each(|&label| tied[label as usize] = true);
         }
-        Mender { members: Vec::new(), tied, surplus: Vec::new(), multiplier: Vec::new() }
+        let pairs = (0..system.len()).flat_map(|row| {
+            system.members.of(row).iter().map(move |&label| (label as usize, row as u32))
+        });
+        let rows = Lists::by_key(system.labels.len(), pairs);
+        Mender { members: Vec::new(), tied, rows, surplus: Vec::new(), multiplier: Vec::new() }
     }
 
     /// Makes probabilities consistent. Returns whether they are.
     pub(super) fn fit(&mut self, system: &RowSystem, q: &mut [T]) -> bool {
         let equations = self.tied.contains(&true);
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             for row in (0..system.len()).filter(|&row| system.equal[row]) {
-                self.scale(system, row, q, true, false);
+                if round > 1 {
+                    self.fill_room(system, row, q);
+                }
+                self.fill(system, row, q);
             }
-            self.lift(system, q, equations);
+            self.lift(system, q, round >= PATIENCE);
             for row in (0..system.len()).filter(|&row| !system.equal[row] && system.is_hard(row)) {
                 let (sum, limit) = sides(system, row, q);
                 if sum > limit {
                     if equations {
-                        self.scale(system, row, q, false, true);
+                        self.lower(system, row, q, true);
                     }
-                    self.scale(system, row, q, false, false);
+                    self.lower(system, row, q, false);
                 }
             }
             if violation(system, q).0 == 0.0 {
@@ -97,7 +109,8 @@ impl<T: Grid> Mender<T> {
         false
     }
 
-    /// Raises upper labels to the sum of their members, from the bottom.
+    /// Raises unlikely upper labels to the sum of their members, from the bottom, and likely ones
+    /// above one-of groups if nothing else helps.
     fn lift(&mut self, system: &RowSystem, q: &mut [T], always: bool) {
         let most = T::ONE.below();
         for row in (0..system.len()).rev() {
@@ -106,17 +119,66 @@ impl<T: Grid> Mender<T> {
                 continue;
             }
             let (sum, limit) = sides(system, row, q);
-            let cheap = limit < 0.5 || sum - limit < 0.1 * (1.0 - limit);
-            if sum > limit && (cheap || always) {
+            let tied = || system.members.of(row).iter().any(|&label| self.tied[label as usize]);
+            if sum > limit && (limit < 0.5 || (always && tied())) {
                 let raised = T::round_up(sum);
                 q[upper as usize] = if raised > most { most } else { raised };
             }
         }
     }
 
+    /// Makes a one-of group sum to 1. What is missing goes to its unlikely members, and what is too
+    /// much comes from a likely one: both cost about as much as they move.
+    fn fill(&mut self, system: &RowSystem, row: usize, q: &mut [T]) {
+        let (sum, limit) = sides(system, row, q);
+        let labels = system.members.of(row);
+        if excess::<T>(sum, limit, true, labels.len()) == 0.0 {
+            return;
+        }
+        let value = |q: &[T], label: u32| q[label as usize].to_f64();
+        // No probability becomes 0.
+        let some =
+            |value: f64| if value > 1e-30 { T::from_f64(value) } else { T::round_up(1e-300) };
+        let top = labels.iter().copied().max_by(|&a, &b| value(q, a).total_cmp(&value(q, b)));
+        let Some(top) = top else { return };
+        let likely = value(q, top);
+        let others = sum - likely;
+        if likely < 0.5 || others <= 0.0 {
+            for &label in labels {
+                q[label as usize] = some(value(q, label) * limit / sum);
+            }
+        } else if sum > limit && limit > others {
+            q[top as usize] = T::from_f64(limit - others);
+        } else {
+            let scale = (limit - likely).max(0.0) / others;
+            for &label in labels.iter().filter(|label| **label != top) {
+                q[label as usize] = some(value(q, label) * scale);
+            }
+        }
+    }
+
+    /// Gives what a one-of group lacks to members whose rows have room for it.
+    fn fill_room(&self, system: &RowSystem, row: usize, q: &mut [T]) {
+        for &label in system.members.of(row) {
+            let (sum, limit) = sides(system, row, q);
+            let lacks = limit - sum;
+            if lacks <= 0.0 {
+                return;
+            }
+            let others = self.rows.of(label as usize).iter().map(|&other| other as usize);
+            let limiting = others.filter(|&other| other != row && system.is_hard(other));
+            let room = limiting.map(|other| {
+                let (sum, limit) = sides(system, other, q);
+                limit - sum
+            });
+            let room = room.fold(lacks, f64::min).max(0.0);
+            q[label as usize] = T::from_f64(q[label as usize].to_f64() + room);
+        }
+    }
+
     /// Scales the members of a row to its limit: all of them, or those that are in no equation as
     /// far as they go.
-    fn scale(&mut self, system: &RowSystem, row: usize, q: &mut [T], equal: bool, loose: bool) {
+    fn lower(&mut self, system: &RowSystem, row: usize, q: &mut [T], loose: bool) {
         let takes = |label: u32| !loose || !self.tied[label as usize];
         let labels = system.members.of(row);
         self.members.clear();
@@ -133,7 +195,7 @@ impl<T: Grid> Mender<T> {
             // Half of each at least, so that no probability becomes 0.
             limit = T::round_down((limit.to_f64() - kept).max(0.5 * mine));
         }
-        fit_group(&mut self.members, limit, equal);
+        fit_group(&mut self.members, limit, false);
         let chosen = labels.iter().filter(|label| takes(**label));
         for (&label, &value) in chosen.zip(&self.members) {
             q[label as usize] = value;

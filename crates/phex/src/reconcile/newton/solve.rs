@@ -19,10 +19,7 @@ use super::system::RowSystem;
 use crate::numeric::{Grid, LogLane};
 
 #[multiversion(targets = "simd")]
-fn evaluate<T: LogLane + Grid, const L: usize>(
-    state: &mut NewtonLanes<T, L>,
-    system: &RowSystem,
-) {
+fn evaluate<T: LogLane + Grid, const L: usize>(state: &mut NewtonLanes<T, L>, system: &RowSystem) {
     state.evaluate(system);
 }
 
@@ -96,7 +93,13 @@ impl Place {
     }
 
     /// Looks at the dual value and the residual at the current multipliers, and chooses a move.
-    fn decide<T: Grid>(&mut self, dual: f64, residual: f64, stopping: Stopping, alone: bool) -> Move {
+    fn decide<T: Grid>(
+        &mut self,
+        dual: f64,
+        residual: f64,
+        stopping: Stopping,
+        [alone, factored]: [bool; 2],
+    ) -> Move {
         let noise = if alone { 1e-13 } else { 16.0 * T::STEP };
         let slack = noise * (1.0 + dual.abs());
         self.passes += 1;
@@ -107,7 +110,7 @@ impl Place {
                 self.damping = (self.damping * 30.0).clamp(1e-3, 30.0);
                 self.ascents = if self.damping > 20.0 { AFTER_STALL } else { self.ascents };
             }
-            let stuck = self.passes >= stopping.passes.saturating_mul(2).max(400);
+            let stuck = self.passes >= stopping.passes.saturating_mul(2).max(60);
             return if stuck { Move::Finish } else { Move::Wait };
         }
         let rose = dual - self.top;
@@ -134,8 +137,8 @@ impl Place {
             self.ascents = AFTER_STALL;
             self.damping = (self.damping * 30.0).clamp(1e-3, 30.0);
         }
-        if self.ascents > 0 {
-            self.ascents -= 1;
+        if self.ascents > 0 || !factored {
+            self.ascents = self.ascents.saturating_sub(1);
             self.climbed = true;
             self.backwards = !self.backwards;
             return Move::Ascend;
@@ -186,11 +189,12 @@ pub(super) fn solve<T: LogLane + Grid, const L: usize>(
         }
         evaluate(&mut state, system);
         let (mut climbing, mut stepping) = ([T::ZERO; L], [T::ZERO; L]);
-        let (mut damping, mut backwards) = ([T::ZERO; L], false);
+        let mut damping = [T::ZERO; L];
+        let mut descending = [T::ZERO; L];
         for (lane, place) in seats.iter_mut().enumerate() {
             let Some(seat) = place else { continue };
             let (dual, residual) = (state.dual[lane], state.worst[lane].to_f64());
-            let action = seat.decide::<T>(dual, residual, stopping, alone);
+            let action = seat.decide::<T>(dual, residual, stopping, [alone, plan.is_some()]);
             if action != Move::Wait {
                 for (best, lambda) in state.best.iter_mut().zip(&state.multiplier) {
                     best.0[lane] = lambda.0[lane];
@@ -205,10 +209,8 @@ pub(super) fn solve<T: LogLane + Grid, const L: usize>(
                         *lambda = if seat.quarters == 0 { best } else { back };
                     }
                 }
-                Move::Ascend => (climbing[lane], backwards) = (T::ONE, seat.backwards),
-                Move::Newton if plan.is_none() => {
-                    (climbing[lane], backwards) = (T::ONE, seat.passes % 2 == 0);
-                }
+                Move::Ascend if seat.backwards => descending[lane] = T::ONE,
+                Move::Ascend => climbing[lane] = T::ONE,
                 Move::Newton => {
                     stepping[lane] = T::ONE;
                     damping[lane] = T::from_f64(seat.damping.max(4.0 * T::STEP));
@@ -235,8 +237,10 @@ pub(super) fn solve<T: LogLane + Grid, const L: usize>(
                 }
             }
         }
-        if climbing.iter().any(|&on| on > T::ZERO) {
-            sweep(&mut state, system, &climbing, backwards);
+        for (moving, backwards) in [(&climbing, false), (&descending, true)] {
+            if moving.iter().any(|&on| on > T::ZERO) {
+                sweep(&mut state, system, moving, backwards);
+            }
         }
         if let Some(plan) = plan
             && stepping.iter().any(|&on| on > T::ZERO)
@@ -269,7 +273,7 @@ fn finish(
     loop {
         evaluate(state, system);
         let (dual, residual) = (state.dual[0], state.worst[0]);
-        let action = place.decide::<f64>(dual, residual, stopping, true);
+        let action = place.decide::<f64>(dual, residual, stopping, [true, plan.is_some()]);
         if action == Move::Wait {
             let quarter = if place.quarters == 0 { 0.0 } else { 0.25 };
             for (lambda, best) in state.multiplier.iter_mut().zip(&state.best) {

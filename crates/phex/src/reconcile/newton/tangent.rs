@@ -29,7 +29,7 @@ pub(in crate::reconcile) const SIDE: usize = 8;
 #[derive(Debug)]
 pub(in crate::reconcile) struct Tangent {
     system: RowSystem,
-    /// `None` where every row is a label below another, so that blocks say everything.
+    /// `None` where blocks say everything.
     elimination: Option<Elimination>,
 }
 
@@ -47,15 +47,14 @@ pub(in crate::reconcile) struct TangentRow<'a> {
 impl Tangent {
     /// `None` when the factor would be too large.
     pub(in crate::reconcile) fn of(system: RowSystem) -> Option<Tangent> {
-        let chain = |row| {
-            system.upper[row] != NONE
-                && system.members.of(row).len() == 1
-                && !system.equal[row]
-                && system.is_hard(row)
-        };
-        let blocks = (0..system.len()).all(chain);
-        let elimination = if blocks { None } else { Some(Elimination::of(&system)?) };
+        let elimination = Some(Elimination::of(&system)?);
         Some(Tangent { system, elimination })
+    }
+
+    /// For rows that are one label below another each, and answers that are exact: labels of a
+    /// block have the same bits.
+    pub(in crate::reconcile) fn of_blocks(system: RowSystem) -> Tangent {
+        Tangent { system, elimination: None }
     }
 
     pub(in crate::reconcile) fn labels(&self) -> &[u32] {

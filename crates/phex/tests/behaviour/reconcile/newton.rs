@@ -102,15 +102,17 @@ fn check_graph(class: Class, seed: u64, weighted: bool) -> (usize, Vec<String>) 
 fn check_classes(classes: &[Class], seeds: u64) {
     for &class in classes {
         for weighted in [false, true] {
-            let found: Vec<(usize, Vec<String>)> = (0..seeds)
-                .into_par_iter()
-                .map(|seed| check_graph(class, seed, weighted))
-                .collect();
+            let found: Vec<(usize, Vec<String>)> =
+                (0..seeds).into_par_iter().map(|seed| check_graph(class, seed, weighted)).collect();
             let triples: usize = found.iter().map(|(count, _)| count).sum();
             let wrong: Vec<String> = found.into_iter().flat_map(|(_, wrong)| wrong).collect();
             println!("{class:?}, weights {weighted}: {triples} triples, {} wrong", wrong.len());
             let first = wrong.iter().take(3).cloned().collect::<Vec<_>>().join("\n");
-            assert!(wrong.is_empty(), "{class:?}, weights {weighted}: {} wrong\n{first}", wrong.len());
+            assert!(
+                wrong.is_empty(),
+                "{class:?}, weights {weighted}: {} wrong\n{first}",
+                wrong.len()
+            );
             assert!(triples > seeds as usize * ROWS);
         }
     }
@@ -138,7 +140,8 @@ fn forests_have_the_same_answer_with_every_engine() {
         for seed in 0..100 {
             let graph = class.draw(seed);
             let scores = logits(graph.len(), ROWS, seed);
-            let tight = |engine| ReconcileOptions { tolerance: 1e-11, engine, ..options(None, 2000) };
+            let tight =
+                |engine| ReconcileOptions { tolerance: 1e-11, engine, ..options(None, 2000) };
             let any = Reconciler::compile(&graph, &tight(Some(ReconcileEngine::Newton))).unwrap();
             let own = Reconciler::compile(&graph, &tight(None)).unwrap();
             assert!(any.plan().is_hull() && own.plan().is_hull());
@@ -147,7 +150,11 @@ fn forests_have_the_same_answer_with_every_engine() {
             for row in 0..ROWS {
                 let pairs = any.row(row).iter().zip(own.row(row));
                 let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                assert!(off < 1e-8, "{class:?} {seed} {graph:?}: {off}\n{:?}", &scores[row * graph.len()..][..graph.len()]);
+                assert!(
+                    off < 1e-8,
+                    "{class:?} {seed} {graph:?}: {off}\n{:?}",
+                    &scores[row * graph.len()..][..graph.len()]
+                );
                 rows += 1;
             }
         }
@@ -157,7 +164,9 @@ fn forests_have_the_same_answer_with_every_engine() {
 
 #[test]
 fn a_row_has_the_same_bits_in_every_batch() {
-    for (class, seed) in [(Class::General, 3), (Class::General, 8), (Class::Soft, 5), (Class::Dag, 1)] {
+    for (class, seed) in
+        [(Class::General, 3), (Class::General, 8), (Class::Soft, 5), (Class::Dag, 1)]
+    {
         let graph = class.draw(seed);
         let n = graph.len();
         let mut random = Random::new(seed);
@@ -173,7 +182,10 @@ fn a_row_has_the_same_bits_in_every_batch() {
                 assert_eq!(part.probabilities, all.probabilities[start..start + chunk.len()]);
                 let chunk = &narrow[start..start + chunk.len()];
                 let part = reconciler.run(FinishedRows::Logits(chunk)).unwrap();
-                assert_eq!(part.probabilities, all_narrow.probabilities[start..start + chunk.len()]);
+                assert_eq!(
+                    part.probabilities,
+                    all_narrow.probabilities[start..start + chunk.len()]
+                );
             }
         }
     }
@@ -234,7 +246,7 @@ fn cliques_of_many_labels_compile_in_no_time() {
 
 /// The ImageNet hierarchy of 1860 labels with Deng's exclusions, and rows of realistic scores: one
 /// path is likely, the rest is not.
-fn imagenet() -> Option<(RelationGraph, Vec<f64>)> {
+pub(super) fn imagenet() -> Option<(RelationGraph, Vec<f64>)> {
     let edges = phex::testkit::imagenet_edges()?;
     let mut builder = GraphBuilder::new();
     for (parent, child) in &edges {
@@ -269,7 +281,12 @@ fn imagenet_with_exclusions_is_reconciled() {
     println!("passes {:?} and {:?}", wide.passes, narrow.passes);
     for row in 0..wide.rows() {
         assert!(wide.gain[row] > 1.0 && wide.gap[row] < 1e-3 && wide.violation[row] < 1e-13);
-        assert!((wide.gain[row] - narrow.gain[row]).abs() < 1e-2, "{} {}", wide.gain[row], narrow.gain[row]);
+        assert!(
+            (wide.gain[row] - narrow.gain[row]).abs() < 1e-2,
+            "{} {}",
+            wide.gain[row],
+            narrow.gain[row]
+        );
         assert!(violation(&graph, wide.row(row)) < 1e-13);
     }
 }
