@@ -6,12 +6,12 @@
 //!
 //! 1. For each label, its children fall into cliques. Every hierarchy edge is in one such row.
 //! 2. One-of groups are equations.
-//! 3. Exclusive sets that no row contains are rows of their own. Pairs among them are first grown
-//!    to cliques below the same label.
+//! 3. Exclusive sets that no row contains are rows of their own. Pairs among them first grow
+//!    together to cliques below the same label.
 //! 4. Soft relations are rows as they were declared.
 //!
 //! Two labels exclude each other if some set contains a label above each of them, and not the same
-//! one. The sets above a label are listed once. No pair of a clique is ever written out, and
+//! one. The sets above a label are listed once. No pair of a declared set is ever written out, and
 //! searches that could take quadratic time have a budget; beyond it rows stay smaller.
 
 use std::collections::{HashMap, HashSet};
@@ -189,7 +189,7 @@ impl RowSystem {
         for group in &part.one_of {
             found.add(group.clone(), NONE, true, f64::INFINITY);
         }
-        remaining(&mut exclusions, &topology, &mut found);
+        remaining(&exclusions.sets, &topology, &mut found);
         for edge in part.edges.iter().filter(|edge| edge.cap < f64::INFINITY) {
             found.add(vec![edge.child], edge.parent, false, edge.cap);
         }
@@ -208,30 +208,53 @@ impl RowSystem {
 }
 
 /// Rows for the exclusive sets that no row contains.
-fn remaining(exclusions: &mut Exclusions<'_>, topology: &Topology, found: &mut Collected) {
+fn remaining(sets: &[&[u32]], topology: &Topology, found: &mut Collected) {
     let mut budget = BUDGET;
-    let mut sets = exclusions.sets.clone();
+    let mut sets: Vec<&[u32]> = sets.to_vec();
     sets.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
-    let mut partners: HashMap<u32, Vec<u32>> = HashMap::new();
-    for set in sets.iter().filter(|set| set.len() == 2) {
-        partners.entry(set[0]).or_default().push(set[1]);
-        partners.entry(set[1]).or_default().push(set[0]);
+    let pairs = sets.partition_point(|set| set.len() > 2);
+    let (large, pairs) = sets.split_at(pairs);
+    for set in large {
+        if !found.covers(set) {
+            let upper = common_parent(topology, set, &mut budget);
+            found.add(set.to_vec(), upper, false, f64::INFINITY);
+        }
     }
-    for set in sets {
-        if found.covers(set) {
+    // Only pairs that are still open grow together: a clique that repeats what other rows say
+    // would make the factor dense.
+    let ordered = |a: u32, b: u32| (a.min(b), a.max(b));
+    let open: Vec<(u32, u32)> = pairs
+        .iter()
+        .filter(|pair| !found.covers(pair))
+        .map(|pair| ordered(pair[0], pair[1]))
+        .collect();
+    let mut left: HashSet<(u32, u32)> = open.iter().copied().collect();
+    let mut partners: HashMap<u32, Vec<u32>> = HashMap::new();
+    for &(a, b) in &open {
+        partners.entry(a).or_default().push(b);
+        partners.entry(b).or_default().push(a);
+    }
+    for (a, b) in open {
+        if !left.contains(&(a, b)) {
             continue;
         }
-        let upper = common_parent(topology, set, &mut budget);
-        let mut clique = set.to_vec();
-        if set.len() == 2 {
-            let below = |label: u32| {
-                upper == NONE
-                    || topology
-                        .subsumes(LabelId::from(upper as usize), LabelId::from(label as usize))
-            };
-            let near = partners.get(&set[0]).map_or(&[][..], Vec::as_slice);
-            let candidates = near.iter().copied().filter(|&label| label != set[1] && below(label));
-            exclusions.grow(&mut clique, candidates);
+        let upper = common_parent(topology, &[a, b], &mut budget);
+        let below = |label: u32| {
+            let (upper, label) = (LabelId::from(upper as usize), LabelId::from(label as usize));
+            upper.0 == NONE || topology.subsumes(upper, label)
+        };
+        let mut clique = vec![a, b];
+        for &label in partners.get(&a).map_or(&[][..], Vec::as_slice) {
+            budget = budget.saturating_sub(clique.len());
+            let fits = |&member: &u32| left.contains(&ordered(member, label));
+            if budget > 0 && below(label) && clique.iter().all(fits) {
+                clique.push(label);
+            }
+        }
+        for (at, &member) in clique.iter().enumerate() {
+            for &other in &clique[..at] {
+                left.remove(&ordered(member, other));
+            }
         }
         found.add(clique, upper, false, f64::INFINITY);
     }

@@ -98,10 +98,9 @@ impl Elimination {
             is_wide[label as usize] = (m + at) as u32;
         }
         let mut near: Vec<Vec<u32>> = vec![Vec::new(); m + wide.len()];
-        for label in 0..system.labels.len() {
+        for (label, &variable) in is_wide.iter().enumerate() {
             let mine = rows.of(label);
-            if is_wide[label] != NONE {
-                let variable = is_wide[label];
+            if variable != NONE {
                 for &(row, _) in mine {
                     near[row as usize].push(variable);
                     near[variable as usize].push(row);
@@ -286,7 +285,8 @@ impl<T: Elementary, const L: usize> Factor<T, L> {
             let (mut inverse, start) = (self.diagonal[j].0, self.inverse[j].0);
             for l in 0..L {
                 let least = floor * start[l];
-                let lost = (least > T::ZERO) & !(inverse[l] > least);
+                let sound = inverse[l] > least;
+                let lost = (least > T::ZERO) & !sound;
                 inverse[l] = T::ONE / if lost { least } else { inverse[l] };
             }
             self.inverse[j].0 = inverse;
@@ -322,7 +322,7 @@ impl<T: Elementary, const L: usize> Factor<T, L> {
         for j in 0..right.len() {
             let mut x = right[j].0;
             for l in 0..L {
-                x[l] = x[l] * self.inverse[j].0[l];
+                x[l] *= self.inverse[j].0[l];
             }
             let entries = &self.entries[plan.column.range(j)];
             for (entry, &row) in entries.iter().zip(plan.column.of(j)) {

@@ -332,7 +332,7 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
                 let rests = rests & (step[l] == T::ZERO) & (lambda[l] == T::ZERO);
                 next = if rests { T::ZERO } else { next };
                 next = if going[l] { next } else { step[l] };
-                going[l] = going[l] & (abs(next - step[l]) > still);
+                going[l] &= abs(next - step[l]) > still;
                 again |= going[l];
                 step[l] = next;
             }
@@ -390,7 +390,7 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
         }
         for (t, slope) in self.image.iter_mut().zip(&self.slope) {
             for l in 0..L {
-                t.0[l] = t.0[l] * slope.0[l];
+                t.0[l] *= slope.0[l];
             }
         }
         for k in 0..system.len() {
@@ -437,10 +437,11 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
             self.held[k] = Lanes::NONE;
             let free = &mut self.free[k].0;
             for l in 0..L {
-                free[l] = free[l] * moving[l];
+                free[l] *= moving[l];
             }
         }
-        let (huge, tiny) = (T::from_f64(1e30), T::from_f64(1e-30));
+        // An infinite pivot takes a row out, and unlike a huge one it leaves no tiny numbers behind.
+        let (huge, tiny) = (T::from_f64(f64::INFINITY), T::from_f64(1e-30));
         let floor = T::from_f64(T::STEP * 4.0);
         for round in 0..ROUNDS {
             if round > 0 {

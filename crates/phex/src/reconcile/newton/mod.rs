@@ -15,6 +15,7 @@
 //! | [`tangent`] | gradients, for every engine |
 
 mod cliques;
+#[allow(clippy::needless_range_loop)] // Loops over lanes index several arrays at once.
 mod elimination;
 #[allow(clippy::needless_range_loop)] // Loops over lanes index several arrays at once.
 mod lanes;

@@ -198,7 +198,9 @@ impl<T: Grid> Mender<T> {
         fit_group(&mut self.members, limit, false);
         let chosen = labels.iter().filter(|label| takes(**label));
         for (&label, &value) in chosen.zip(&self.members) {
-            q[label as usize] = value;
+            // Rounding down must not make a probability 0, or its loss could be infinite.
+            let least = T::round_up(1e-300);
+            q[label as usize] = if value < least { least } else { value };
         }
     }
 

@@ -261,12 +261,12 @@ fn differentiate(
             }
         }
         for l in 0..SIDE {
-            // A row that does not bind is held back by a huge diagonal. Rows that depend on each
+            // A row that does not bind is taken out by an infinite diagonal. Rows that depend on each
             // other share what they do by a tiny one.
             let on = active[k].0[l] > 0.0;
             right[l] = if on { right[l] } else { 0.0 };
             let diagonal = factor.diagonal[at].0[l];
-            factor.diagonal[at].0[l] = if on { diagonal + 1e-12 * own[l] } else { 1e30 };
+            factor.diagonal[at].0[l] = if on { diagonal + 1e-12 * own[l] } else { f64::INFINITY };
         }
         solution[at].0 = right;
     }
