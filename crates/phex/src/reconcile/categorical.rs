@@ -57,6 +57,10 @@ struct HeadDesk<T> {
 }
 
 impl CategoricalPart {
+    pub(super) fn forest(&self) -> &Families {
+        &self.forest
+    }
+
     /// The heads of a part of the graph, or why it has none. `name` tells the name of a column.
     pub(super) fn of(
         part: &Component,

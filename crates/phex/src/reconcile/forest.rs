@@ -19,13 +19,13 @@ pub(super) struct ForestPart {
 }
 
 /// Scratch memory for one row at a time.
-struct Desk<T> {
+pub(super) struct Desk<T> {
     /// The input of the row: its probabilities, and the values that are projected.
-    input: Vec<T>,
-    values: Vec<f64>,
-    z: Vec<f64>,
-    output: Vec<T>,
-    ledger: Ledger,
+    pub(super) input: Vec<T>,
+    pub(super) values: Vec<f64>,
+    pub(super) z: Vec<f64>,
+    pub(super) output: Vec<T>,
+    pub(super) ledger: Ledger,
 }
 
 impl ForestPart {
@@ -37,14 +37,7 @@ impl ForestPart {
     /// Reconciles the rows of a chunk.
     pub(super) fn run<T: Number>(&self, chunk: &mut Chunk<'_, T>, settings: &RunSettings) {
         let forest = &self.forest;
-        let n = forest.nodes();
-        let mut desk = Desk {
-            input: vec![T::ZERO; n],
-            values: vec![0.0; n],
-            z: vec![0.0; n],
-            output: vec![T::ZERO; n],
-            ledger: Ledger::default(),
-        };
+        let mut desk = Desk::new(forest.nodes());
         let mut todo = Vec::new();
         for row in 0..chunk.rows() {
             chunk.gather(row, &forest.labels, &mut desk.input);
@@ -57,7 +50,7 @@ impl ForestPart {
         if self.engine == ReconcileEngine::Pool {
             let mut scratch = PoolScratch::default();
             for row in todo {
-                desk.open(chunk, forest, row, settings);
+                desk.open(chunk, &forest.labels, row, settings);
                 desk.z.copy_from_slice(&desk.values);
                 pool(forest, &mut desk.z, &mut scratch);
                 self.finish(chunk, &mut desk, row, 1, settings, true);
@@ -68,7 +61,7 @@ impl ForestPart {
         for attempt in 0..4 {
             let mut again = Vec::new();
             let mut changes = |row: usize, passes: u32, chunk: &mut Chunk<'_, T>, z: &[f64]| {
-                desk.open(chunk, forest, row, settings);
+                desk.open(chunk, &forest.labels, row, settings);
                 for ((z, &value), &change) in desk.z.iter_mut().zip(&desk.values).zip(z) {
                     *z = value + change;
                 }
@@ -133,20 +126,30 @@ impl ForestPart {
 }
 
 impl<T: Number> Desk<T> {
-    /// Reads a row.
-    fn open(
+    pub(super) fn new(n: usize) -> Desk<T> {
+        Desk {
+            input: vec![T::ZERO; n],
+            values: vec![0.0; n],
+            z: vec![0.0; n],
+            output: vec![T::ZERO; n],
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// Reads these labels of a row.
+    pub(super) fn open(
         &mut self,
         chunk: &Chunk<'_, T>,
-        forest: &Families,
+        labels: &[u32],
         row: usize,
         settings: &RunSettings,
     ) {
-        chunk.gather(row, &forest.labels, &mut self.input);
-        chunk.values(row, &forest.labels, settings.loss, &mut self.values);
+        chunk.gather(row, labels, &mut self.input);
+        chunk.values(row, labels, settings.loss, &mut self.values);
     }
 
     /// Turns `z` into probabilities of the output. Labels that did not move keep their bits.
-    fn round(&mut self, settings: &RunSettings) {
+    pub(super) fn round(&mut self, settings: &RunSettings) {
         super::rows::round(settings.loss, &self.values, &mut self.z, &self.input, &mut self.output);
     }
 }

@@ -31,7 +31,9 @@ mod compile;
 mod family;
 mod fit;
 mod forest;
+mod gradient;
 mod input;
+mod newton;
 mod options;
 mod plan;
 mod pool;
@@ -46,6 +48,6 @@ pub use fit::{
 };
 pub use input::{FinishedWatch, clipped_rows, refuse_softmax};
 pub use options::{ReconcileLoss, ReconcileOptions};
-pub use plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
+pub use plan::{PlannedPart, ReconcileEngine, ReconcilePlan, SumLimit};
 pub use reconciler::Reconciler;
 pub use result::{FinishedRows, Reconciled};

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::Named;
+use crate::graph::LabelId;
 
 /// The engines. The set is closed, and compiling a graph picks one for each of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -60,6 +61,20 @@ pub struct PlannedPart {
     pub hull: bool,
     /// Predicted elementary operations per row.
     pub operations: f64,
+}
+
+/// A sum that consistent probabilities keep: `Σ members ≤ above`, `≤ 1` or `=`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SumLimit {
+    /// The labels that are added up.
+    pub members: Vec<LabelId>,
+    /// The label whose probability is the limit. `None` stands for 1.
+    pub above: Option<LabelId>,
+    /// Whether the sum equals its limit.
+    pub equal: bool,
+    /// What one unit of violation costs: infinite for a hard relation. A soft exclusion of more than
+    /// two labels counts for each of the limits 1, 2, … below the number of its labels.
+    pub cost: f64,
 }
 
 /// What compiling found.

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::compile::{CompiledParts, Part, compile};
+use super::compile::{CompiledParts, NONE, Part, compile};
 use super::forest::probabilities_of;
+use super::gradient::Tangents;
 use super::rows::{Chunk, RowOutcome, RunSettings};
-use super::{FinishedRows, ReconcileLoss, ReconcileOptions, ReconcilePlan, Reconciled};
+use super::{FinishedRows, ReconcileLoss, ReconcileOptions, ReconcilePlan, Reconciled, SumLimit};
 use crate::Error;
-use crate::graph::RelationGraph;
+use crate::graph::{LabelId, RelationGraph};
 use crate::infer::Number;
 use crate::numeric::softplus;
 
@@ -38,7 +39,8 @@ const ROWS: usize = 256;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Reconciler {
-    compiled: Arc<CompiledParts>,
+    pub(super) compiled: Arc<CompiledParts>,
+    pub(super) tangents: Arc<Tangents>,
     options: Arc<ReconcileOptions>,
     names: Arc<[String]>,
 }
@@ -54,12 +56,30 @@ impl Reconciler {
     pub fn compile(graph: &RelationGraph, options: &ReconcileOptions) -> Result<Reconciler, Error> {
         let compiled = Arc::new(compile(graph, options)?);
         let names = graph.labels().iter().map(|label| label.name.clone()).collect();
-        Ok(Reconciler { compiled, options: Arc::new(options.clone()), names })
+        let (tangents, options) = (Arc::default(), Arc::new(options.clone()));
+        Ok(Reconciler { compiled, tangents, options, names })
     }
 
     /// Which engine handles which part, why, and at what cost.
     pub fn plan(&self) -> &ReconcilePlan {
         &self.compiled.plan
+    }
+
+    /// What consistent probabilities keep: the inequalities and equations over labels that can be on
+    /// and off.
+    pub fn limits(&self) -> Vec<SumLimit> {
+        let mut limits = Vec::new();
+        for part in &self.compiled.parts {
+            let system = part.system();
+            let label = |at: u32| LabelId(system.labels[at as usize]);
+            limits.extend((0..system.len()).map(|row| SumLimit {
+                members: system.members.of(row).iter().map(|&at| label(at)).collect(),
+                above: (system.upper[row] != NONE).then(|| label(system.upper[row])),
+                equal: system.equal[row],
+                cost: system.cap[row],
+            }));
+        }
+        limits
     }
 
     /// The options it was compiled with.
@@ -122,6 +142,7 @@ impl Reconciler {
         for part in &self.compiled.parts {
             match part {
                 Part::Forest(part) => part.run(chunk, settings),
+                Part::Newton(part) => part.run(chunk, settings),
                 Part::Closure(part) => part.run(chunk, settings),
                 Part::Categorical(part) => part.run(chunk),
             }

@@ -51,7 +51,8 @@ pub(super) fn fit<T: Grid>(forest: &Families, q: &mut [T]) {
     }
 }
 
-fn fit_group<T: Grid>(members: &mut [T], limit: T, equal: bool) {
+/// Scales a group that exceeds its limit, or is not equal to it, such that it fits.
+pub(super) fn fit_group<T: Grid>(members: &mut [T], limit: T, equal: bool) {
     if let [only] = members {
         if equal || *only > limit {
             *only = limit;

@@ -18,7 +18,8 @@ use self::isotonic::Isotonic;
 use self::order::{Limit, SignedOrder, limits};
 use super::ReconcileLoss;
 use super::account::Ledger;
-use super::compile::Component;
+use super::compile::{Component, NONE};
+use super::newton::{Inequality, RowSystem};
 use super::rows::{Chunk, RunSettings, round};
 use crate::infer::Number;
 use crate::numeric::Grid;
@@ -56,6 +57,26 @@ impl ClosurePart {
     /// Whether the inequalities describe the hull of the legal states.
     pub(super) fn is_hull(&self) -> bool {
         self.order.is_simple()
+    }
+
+    /// Whether labels exclude each other.
+    pub(super) fn has_pairs(&self) -> bool {
+        self.limits.iter().any(|limit| limit.exclusive)
+    }
+
+    /// The inequalities.
+    pub(super) fn system(&self) -> RowSystem {
+        let row = |limit: &Limit| {
+            let (members, upper) = if limit.exclusive {
+                (vec![limit.label.min(limit.other), limit.label.max(limit.other)], NONE)
+            } else {
+                (vec![limit.label], limit.other)
+            };
+            Inequality { members, upper, equal: false, cap: f64::INFINITY }
+        };
+        let rows = self.limits.iter().map(row).collect();
+        let place: Vec<u32> = (0..self.labels.len() as u32).collect();
+        RowSystem::new(self.labels.clone(), self.weights.clone(), rows, &place)
     }
 
     /// How many inequalities there are.

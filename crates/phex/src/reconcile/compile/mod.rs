@@ -7,11 +7,12 @@ mod families;
 mod relations;
 
 pub(super) use self::families::{Families, NONE};
-pub(super) use self::relations::Component;
 use self::relations::LiveRelations;
+pub(super) use self::relations::{Component, Edge};
 use super::categorical::CategoricalPart;
 use super::closure::ClosurePart;
 use super::forest::ForestPart;
+use super::newton::{NewtonPart, RowSystem, Tangent};
 use super::plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
 use super::{ReconcileLoss, ReconcileOptions};
 use crate::Error;
@@ -26,6 +27,34 @@ pub(super) enum Part {
     Closure(ClosurePart),
     /// `categorical`.
     Categorical(CategoricalPart),
+    /// `newton`.
+    Newton(NewtonPart),
+}
+
+impl Part {
+    /// The inequalities.
+    pub(super) fn system(&self) -> RowSystem {
+        match self {
+            Part::Forest(part) => RowSystem::of_forest(&part.forest),
+            Part::Closure(part) => part.system(),
+            Part::Categorical(part) => RowSystem::of_forest(part.forest()),
+            Part::Newton(part) => part.system.clone(),
+        }
+    }
+
+    /// What gradients need. `None` when it would be too large.
+    pub(super) fn tangent(&self) -> Option<Tangent> {
+        match self {
+            Part::Forest(part) if part.engine == ReconcileEngine::Pool => {
+                Some(Tangent::of_blocks(RowSystem::of_forest(&part.forest)))
+            }
+            Part::Forest(part) => Tangent::of(RowSystem::of_forest(&part.forest)),
+            Part::Closure(part) if part.has_pairs() => Tangent::of(part.system()),
+            Part::Closure(part) => Some(Tangent::of_blocks(part.system())),
+            Part::Categorical(part) => Tangent::of(RowSystem::of_heads(part.forest())),
+            Part::Newton(part) => Tangent::of(part.system.clone()),
+        }
+    }
 }
 
 /// A compiled graph.
@@ -169,7 +198,32 @@ fn choose(
         );
         return Err(Error::Unreconcilable { reason });
     }
+    if !brier && takes(ReconcileEngine::Newton) {
+        return Ok(newton_part(component, weights));
+    }
     Err(Error::Unreconcilable { reason: String::from("no engine can handle these relations") })
+}
+
+fn newton_part(component: &Component, weights: &[f64]) -> (Part, PlannedPart) {
+    let part = NewtonPart::new(RowSystem::of_component(component, weights));
+    let (labels, rows) = (component.labels.len(), part.system.len());
+    let hierarchy = component.is_hard() && component.sets.is_empty();
+    let why = match (component.is_hard(), part.updates()) {
+        (_, None) => "too many relations to factor, so ascent does all the work",
+        (true, _) => "relations of any shape",
+        (false, _) => "soft relations",
+    };
+    let planned = PlannedPart {
+        engine: ReconcileEngine::Newton,
+        parts: 1,
+        labels,
+        rows,
+        why: String::from(why),
+        exact: false,
+        hull: hierarchy || Families::of(component, weights).is_some(),
+        operations: 40.0 * part.updates().unwrap_or(100 * labels) as f64 + 2000.0 * labels as f64,
+    };
+    (Part::Newton(part), planned)
 }
 
 /// Checks that each label belongs to a softmax head.

@@ -77,30 +77,30 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
 
 /// The larger and the smaller of two numbers, without the special cases of NaN.
 #[inline(always)]
-fn max<T: LogLane>(a: T, b: T) -> T {
+pub(in crate::reconcile) fn max<T: LogLane>(a: T, b: T) -> T {
     if a > b { a } else { b }
 }
 
 #[inline(always)]
-fn min<T: LogLane>(a: T, b: T) -> T {
+pub(in crate::reconcile) fn min<T: LogLane>(a: T, b: T) -> T {
     if a < b { a } else { b }
 }
 
 #[inline(always)]
-fn abs<T: LogLane>(a: T) -> T {
+pub(in crate::reconcile) fn abs<T: LogLane>(a: T) -> T {
     if a < T::ZERO { -a } else { a }
 }
 
 /// `e^{−|z|}`, never 0.
 #[inline(always)]
-fn decay<T: LogLane>(z: T) -> T {
+pub(in crate::reconcile) fn decay<T: LogLane>(z: T) -> T {
     let most = T::DEEPEST * T::from_f64(0.9);
     (-min(abs(z), most)).exp_negative()
 }
 
 /// `q` and `1 − q` from `z` and `e^{−|z|}`, each with full relative precision.
 #[inline(always)]
-fn halves<T: LogLane>(z: T, e: T) -> (T, T) {
+pub(in crate::reconcile) fn halves<T: LogLane>(z: T, e: T) -> (T, T) {
     let large = T::ONE / (T::ONE + e);
     let small = e * large;
     if z > T::ZERO { (large, small) } else { (small, large) }

@@ -12,7 +12,7 @@
 //! the dual value fall.
 
 #[allow(clippy::needless_range_loop)] // Loops over lanes index several arrays at once.
-mod lanes;
+pub(super) mod lanes;
 
 use multiversion::multiversion;
 

@@ -2,9 +2,11 @@
 
 mod categorical;
 mod fit;
+mod gradient;
 mod identities;
 mod large;
 mod never_worse;
+mod newton;
 mod oracle;
 mod problems;
 mod solver;

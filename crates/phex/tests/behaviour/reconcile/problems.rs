@@ -121,6 +121,15 @@ pub(super) fn truths(graph: &RelationGraph) -> Vec<Vec<bool>> {
     states.into_iter().map(of).collect()
 }
 
+/// The states that hard relations allow, each with what it pays for soft ones.
+pub(super) fn priced_truths(graph: &RelationGraph) -> Vec<(Vec<bool>, f64)> {
+    let oracle = Oracle::new(graph);
+    let of = |state: u32| (0..graph.len()).map(|label| state >> label & 1 == 1).collect();
+    let states = 0..1u32 << graph.len();
+    let priced = states.map(|state| (of(state), oracle.cost(state)));
+    priced.filter(|(_, cost)| cost.is_finite()).collect()
+}
+
 /// One weight for each label: all 1, or of three sizes.
 pub(super) fn weights(labels: usize, seed: u64, weighted: bool) -> Vec<f64> {
     let of = |label: usize| [0.3, 1.0, 2.5][(label * 7 + seed as usize) % 3];
