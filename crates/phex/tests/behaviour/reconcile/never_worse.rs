@@ -222,3 +222,13 @@ fn no_row_of_an_order_is_worse_for_any_legal_truth() {
     run(&[dag, dag.weighted(), dag.brier(), dag.brier().weighted(), pairs, pairs.weighted()]);
     run(&[Case::new(Class::Pairs).by(ReconcileEngine::Closure)]);
 }
+
+#[test]
+fn no_row_of_any_hard_relations_is_worse_for_any_legal_truth() {
+    let general = Case::new(Class::General);
+    run(&[general, general.weighted()]);
+    // Weights, and what `family` does otherwise.
+    for class in [Class::Groups, Class::Leaves, Class::Mixed] {
+        run(&[Case::new(class).weighted(), Case::new(class).by(ReconcileEngine::Newton)]);
+    }
+}
