@@ -278,6 +278,11 @@ fn infer_points_finished_probabilities_to_reconcile() {
     fs::write(folder.path().join("p.csv"), PROBABILITIES.replace("0.7", "1.7")).unwrap();
     let (_, _, error) = run(folder.path(), &infer, "");
     assert!(!error.contains("reconcile"), "{error}");
+    // The same for reconciling, where they are the other kind of table.
+    fs::write(folder.path().join("p.csv"), PROBABILITIES).unwrap();
+    let scores = ["reconcile", "g.toml", "--scores", "p.csv", "--keep", "id"];
+    let (status, _, error) = run(folder.path(), &scores, "");
+    assert!(status == 0 && error.contains("--probabilities takes finished"), "{error}");
 }
 
 /// Rows of overconfident probabilities with their labels; every tenth truth is a dog and a cat.
