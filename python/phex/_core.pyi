@@ -555,9 +555,6 @@ class Reconciler:
     def restore(
         graph: Graph, parameters: str, tolerance: float | None, passes: int | None
     ) -> Reconciler: ...
-    def gradient(
-        self, values: NDArray[_Real], upstream: NDArray[_Real], *, logits: bool = False
-    ) -> NDArray[_Real]: ...
 
 @final
 class Strengths:

@@ -81,7 +81,7 @@ class Reconciler:
     the log loss of the row falls by at least its `gain`.
 
     Probabilities are rows × labels: a numpy array, nested lists, a data frame of pandas or polars, whose
-    columns are found by the names of the labels, or a tensor of PyTorch, through which gradients flow.
+    columns are found by the names of the labels, or a tensor of PyTorch without a gradient.
     Probabilities of exactly 0 and 1 are allowed. In a row that changes, they count as logits of ±30
     (±15 in float32), because their loss would be infinite otherwise.
 

@@ -150,32 +150,17 @@ def test_marginals_points_finished_probabilities_here() -> None:
     model.marginals([[0.5, 0.6, -0.4]])
 
 
-def test_gradients_of_tensors() -> None:
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(5)
-    for seed in range(12):
-        graph = random_graph(np.random.default_rng(seed))
-        reconciler = phex.Reconciler(graph)
-        logits = torch.tensor(rng.normal(0.0, 2.0, size=(3, len(graph))), requires_grad=True)
-        of_logits = lambda z, to=reconciler: to.run(z, logits=True).probabilities  # noqa: E731
-        assert torch.autograd.gradcheck(of_logits, logits, eps=1e-5, atol=1e-5, rtol=1e-4)
-        p = torch.sigmoid(logits).detach().requires_grad_()
-        of_p = lambda z, to=reconciler: to.run(z).probabilities  # noqa: E731
-        assert torch.autograd.gradcheck(of_p, p, eps=1e-6, atol=1e-5, rtol=1e-4)
-
-
 def test_tensors_keep_shape_and_type() -> None:
     torch = pytest.importorskip("torch")
-    p = torch.rand(2, 4, 3, requires_grad=True)
+    p = torch.rand(2, 4, 3)
     answer = phex.Reconciler(ANIMALS).run(p)
     assert answer.probabilities.shape == p.shape
     assert answer.probabilities.dtype == torch.float32
     assert answer.gain.shape == (8,)
-    flat = phex.reconcile(ANIMALS, p.detach().reshape(8, 3).numpy())
-    assert (answer.probabilities.detach().reshape(8, 3).numpy() == flat).all()
-    answer.probabilities.sum().backward()
-    assert p.grad is not None
-    assert torch.isfinite(p.grad).all()
+    flat = phex.reconcile(ANIMALS, p.reshape(8, 3).numpy())
+    assert (answer.probabilities.reshape(8, 3).numpy() == flat).all()
+    with pytest.raises(phex.InputError, match="no gradient"):
+        phex.reconcile(ANIMALS, p.requires_grad_())
     half = phex.reconcile(ANIMALS, torch.rand(3).half())
     assert half.dtype == torch.float32
     with pytest.raises(phex.InputError, match="floating-point"):
