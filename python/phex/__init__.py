@@ -14,7 +14,7 @@ Those are the scores of a classifier that is trained through the relations. Fini
 any other classifier are made consistent by `reconcile`, which never makes a row worse:
 
 >>> phex.reconcile(graph, [[0.5, 0.6, 0.1]]).round(3)
-array([[0.582, 0.505, 0.077]])
+array([[0.587, 0.514, 0.073]])
 
 `phex.torch` trains networks through the relations, `phex.sklearn` has estimators, `phex.plot` draws.
 """

@@ -20,6 +20,9 @@ from phex.tables import read_known, read_scores
 
 __all__ = ["Reconciled", "Reconciler", "reconcile"]
 
+#: A row that was left as it was with a smaller violation is as good as consistent.
+ROUNDING = 1e-9
+
 
 class Reconciled(NamedTuple):
     """Consistent probabilities, and what is guaranteed about each row."""
@@ -102,7 +105,7 @@ class Reconciler:
     array([[0.433, 0.433],
            [0.9  , 0.5  ]])
     >>> answer.gain.round(3)  # The second row was consistent.
-    array([0.294, 0.   ])
+    array([0.292, 0.   ])
     """
 
     def __init__(
@@ -214,11 +217,11 @@ class Reconciler:
 
     def _told(self, answer: Reconciled) -> Reconciled:
         """Warns of rows that did not converge."""
-        left = answer.trust.count("approximate")
-        if left:
+        left = np.flatnonzero((np.array(answer.trust) == "approximate") & (answer.violation > ROUNDING))
+        if len(left):
             warnings.warn(
-                f"{left} rows did not converge and were left as they were, so they are not consistent "
-                f"(the first is row {answer.trust.index('approximate')})",
+                f"{len(left)} rows did not converge and were left as they were, so they are not "
+                f"consistent (the first is row {left[0]})",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -265,6 +268,6 @@ def reconcile(
     >>> import phex
     >>> graph = phex.GraphBuilder().hierarchy("animal", ["dog", "cat"]).exclude("siblings").build()
     >>> phex.reconcile(graph, [0.5, 0.6, 0.4]).round(3)
-    array([0.75 , 0.459, 0.291])
+    array([0.671, 0.424, 0.247])
     """
     return Reconciler(graph, **options).run(p, logits=logits).probabilities

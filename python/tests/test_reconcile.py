@@ -78,7 +78,7 @@ def test_a_graph_may_be_a_file(tmp_path: object) -> None:
 
 
 def test_a_compiled_reconciler_explains_itself_and_can_be_copied() -> None:
-    reconciler = phex.Reconciler(ANIMALS, weights={"dog": 2.0})
+    reconciler = phex.Reconciler(ANIMALS, tolerance=1e-9)
     plan = phex.Reconciler(ANIMALS).plan
     assert plan.engines == ["family"]
     assert plan.hull

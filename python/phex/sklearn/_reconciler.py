@@ -166,7 +166,7 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
         """The probability of each label (rows × `labels_`), and what is guaranteed about each row."""
         check_is_fitted(self)
         p = self._table(self.estimator_, X)
-        if self.reconciler_ is not None:
+        if self.reconciler_ is not None and (self._scores_sets or self.calibrate):
             return self.reconciler_.run(p)
         zeros, rows = np.zeros(len(p)), len(p)
         passes = np.zeros(rows, dtype=np.uint32)
