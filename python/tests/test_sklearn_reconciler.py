@@ -73,7 +73,7 @@ def test_every_row_is_at_least_as_good_as_before(estimator: object) -> None:
     assert inner.sum() > 20
     assert (after <= before - answer.gain + 1e-6)[inner].all()
     # A forest that learns from legal rows is consistent already.
-    assert answer.unchanged.all() or (after < before - 1e-3).any()
+    assert answer.input_violation.max() < 1e-9 or (after < before - 1e-3).any()
     trained = RelationReconciler(estimator, GRAPH).fit(X[:160], y[:160])
     assert trained.predict_marginals(X[160:]) == pytest.approx(q, abs=1e-6)
 
