@@ -147,7 +147,7 @@ impl Reconciler {
         out: &mut [T],
     ) {
         let n = self.names().len();
-        let brier = self.options().loss == ReconcileLoss::Brier;
+        let loss = self.options().loss;
         for (label, constant) in self.compiled.constant.iter().enumerate() {
             if constant.is_some() {
                 rows.iter_mut().for_each(|row| row.upstream[label] = 0.0);
@@ -181,7 +181,7 @@ impl Reconciler {
                 })
                 .collect();
             let mut pulled = vec![vec![0.0; labels.len()]; wanted.len()];
-            tangent.pull(&views, T::STEP, brier, &mut pulled);
+            tangent.pull(&views, T::STEP, |q| curve(loss, q), &mut pulled);
             for (&row, pulled) in wanted.iter().zip(&pulled) {
                 for (&label, &t) in labels.iter().zip(pulled) {
                     rows[row].upstream[label as usize] = t;
@@ -191,16 +191,28 @@ impl Reconciler {
         for (row, out) in rows.iter().zip(out.chunks_mut(n)) {
             for (label, out) in out.iter_mut().enumerate() {
                 let (p, q, t) = (row.input[label], row.output[label], row.upstream[label]);
-                let slope = match (brier, logits) {
-                    (true, false) => 1.0,
-                    (true, true) => p * (1.0 - p),
-                    (false, _) if row.moved[label] && row.clipped[label] => 0.0,
-                    (false, true) => q * (1.0 - q),
-                    (false, false) if !row.moved[label] => 1.0,
-                    (false, false) => q * (1.0 - q) / (p * (1.0 - p)),
+                let slope = match (loss, logits) {
+                    (ReconcileLoss::Brier, false) => 1.0,
+                    (ReconcileLoss::Brier, true) => p * (1.0 - p),
+                    (ReconcileLoss::Categorical, true) => q,
+                    (ReconcileLoss::Categorical, false) if p < 1e-300 => 0.0,
+                    (ReconcileLoss::Categorical, false) => q / p,
+                    (ReconcileLoss::Log, _) if row.moved[label] && row.clipped[label] => 0.0,
+                    (ReconcileLoss::Log, true) => q * (1.0 - q),
+                    (ReconcileLoss::Log, false) if !row.moved[label] => 1.0,
+                    (ReconcileLoss::Log, false) => q * (1.0 - q) / (p * (1.0 - p)),
                 };
                 *out = T::from_f64(slope * t);
             }
         }
+    }
+}
+
+/// `V` of a probability: how much it follows its logit.
+fn curve(loss: ReconcileLoss, q: f64) -> f64 {
+    match loss {
+        ReconcileLoss::Log => q * (1.0 - q),
+        ReconcileLoss::Brier => 1.0,
+        ReconcileLoss::Categorical => q,
     }
 }

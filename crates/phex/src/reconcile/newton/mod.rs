@@ -26,7 +26,7 @@ mod tangent;
 
 use self::elimination::Elimination;
 use self::repair::{Mender, violation};
-pub(super) use self::system::RowSystem;
+pub(super) use self::system::{Inequality, RowSystem};
 pub(super) use self::tangent::{SIDE, Tangent, TangentRow};
 use super::family::Stopping;
 use super::forest::Desk;

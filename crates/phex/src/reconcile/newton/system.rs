@@ -93,6 +93,13 @@ impl RowSystem {
         RowSystem::new(forest.labels.clone(), forest.weights.clone(), rows, &place)
     }
 
+    /// The rows of softmax heads on the levels of a forest: all are equations.
+    pub(in crate::reconcile) fn of_heads(forest: &Families) -> RowSystem {
+        let mut forest = forest.clone();
+        forest.equal.fill(true);
+        RowSystem::of_forest(&forest)
+    }
+
     /// How many rows there are.
     pub(in crate::reconcile) fn len(&self) -> usize {
         self.upper.len()

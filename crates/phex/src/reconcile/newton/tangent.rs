@@ -7,7 +7,7 @@
 //! (A_F V W⁻¹ A_Fᵀ) y = A_F V W⁻¹ g,      t = g − A_Fᵀ y,      ∂L/∂ℓ_i = V_i t_i
 //! ```
 //!
-//! (for the Brier score `V = 1`, and `∂L/∂p_i = t_i`). Which rows bind is read from the answer: a
+//! (for the Brier score `V = 1`, and `∂L/∂p_i = t_i`; for softmax heads `V = q`). Which rows bind is read from the answer: a
 //! row that is tight to the last bits, or nearly tight with a multiplier above rounding. The
 //! multipliers solve the same equations with `w (ℓ − z)` in place of `g`. Costs two factorisations
 //! per row, eight rows side by side.
@@ -66,13 +66,13 @@ impl Tangent {
         self.system.equal.contains(&true)
     }
 
-    /// `t` for up to [`SIDE`] rows. `step` is the distance of 1 to the next number of the rows' type;
-    /// `flat` says that `V = 1`.
+    /// `t` for up to [`SIDE`] rows. `step` is the distance of 1 to the next number of the rows' type,
+    /// and `curve` is `V` of a probability.
     pub(in crate::reconcile) fn pull(
         &self,
         rows: &[TangentRow<'_>],
         step: f64,
-        flat: bool,
+        curve: impl Fn(f64) -> f64,
         out: &mut [Vec<f64>],
     ) {
         match &self.elimination {
@@ -81,7 +81,7 @@ impl Tangent {
                     self.share_blocks(row, out);
                 }
             }
-            Some(plan) => self.solve(plan, rows, step, flat, out),
+            Some(plan) => self.solve(plan, rows, step, curve, out),
         }
     }
 
@@ -120,7 +120,7 @@ impl Tangent {
         plan: &Elimination,
         rows: &[TangentRow<'_>],
         step: f64,
-        flat: bool,
+        curve: impl Fn(f64) -> f64,
         out: &mut [Vec<f64>],
     ) {
         let system = &self.system;
@@ -130,7 +130,7 @@ impl Tangent {
         for (lane, row) in rows.iter().enumerate() {
             for label in 0..system.labels.len() {
                 let q = row.output[label];
-                let v = if flat { 1.0 } else { (q * (1.0 - q)).max(1e-30) };
+                let v = curve(q).max(1e-30);
                 bench.slope[label].0[lane] = v / system.weights[label];
                 shift[label].0[lane] = row.shift[label];
                 given[label].0[lane] = row.upstream[label];

@@ -1,6 +1,12 @@
 //! Reconciling, by its theorem, its identities and other solvers.
 
+mod categorical;
+mod fit;
 mod gradient;
+mod identities;
+mod large;
 mod never_worse;
 mod newton;
+mod oracle;
 mod problems;
+mod solver;
