@@ -1,5 +1,6 @@
 //! Gradients by finite differences.
 
+use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph};
 use phex::reconcile::{FinishedRows, ReconcileEngine, ReconcileLoss, ReconcileOptions, Reconciler};
 use phex::testkit::Random;
 
@@ -10,9 +11,17 @@ const ROWS: usize = 8;
 /// Compares a gradient with central differences of two widths. Where they disagree with each other,
 /// a relation begins to bind in between, and the label does not count.
 fn check(class: Class, seed: u64, options: &ReconcileOptions, form: Form) -> (usize, usize) {
-    let graph = class.draw(seed);
+    check_graph(&class.draw(seed), seed, options, form)
+}
+
+fn check_graph(
+    graph: &RelationGraph,
+    seed: u64,
+    options: &ReconcileOptions,
+    form: Form,
+) -> (usize, usize) {
     let n = graph.len();
-    let reconciler = Reconciler::compile(&graph, options).unwrap();
+    let reconciler = Reconciler::compile(graph, options).unwrap();
     // Within ±6, and no two alike.
     let scores = logits(n, ROWS, seed).into_iter().enumerate();
     let values: Vec<f64> =
@@ -49,7 +58,7 @@ fn check(class: Class, seed: u64, options: &ReconcileOptions, form: Form) -> (us
         let off = (gradient[at] - narrow).abs();
         assert!(
             off < 2e-4 * (1.0 + narrow.abs()),
-            "{class:?} {seed} {form:?} {graph:?}\n{:?}\n-> {:?}\nlabel {}: {} or {narrow}, {wide}",
+            "{seed} {form:?} {graph:?}\n{:?}\n-> {:?}\nlabel {}: {} or {narrow}, {wide}",
             &values[at / n * n..at / n * n + n],
             answer.row(at / n),
             at % n,
@@ -120,6 +129,23 @@ fn gradients_agree_with_differences_on_any_relations() {
     let newton = ReconcileOptions { engine: Some(ReconcileEngine::Newton), ..tight() };
     check_all(&[Class::General, Class::Dag, Class::Groups], 25, &newton);
     check_all(&[Class::Soft], 25, &newton);
+}
+
+#[test]
+fn gradients_agree_with_differences_on_orders_and_heads() {
+    check_all(&[Class::Dag, Class::Opposites], 25, &tight());
+    check_all(&[Class::Dag], 15, &ReconcileOptions { loss: ReconcileLoss::Brier, ..tight() });
+    let mut builder = GraphBuilder::new();
+    for (parent, child) in [("a", "b"), ("a", "c"), ("d", "e"), ("d", "f"), ("d", "g")] {
+        builder.hierarchy(parent, child, None);
+    }
+    builder.exclusion_rule(ExclusionRule::NoCommonDescendant, None);
+    builder.one_of_leaves("leaf");
+    let graph = builder.build().unwrap();
+    let weights = Some(vec![2.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0]);
+    let heads = ReconcileOptions { loss: ReconcileLoss::Categorical, weights, ..tight() };
+    let (seen, smooth) = check_graph(&graph, 1, &heads, Form::Logits);
+    assert!(seen == ROWS * graph.len() && smooth == seen);
 }
 
 #[test]
