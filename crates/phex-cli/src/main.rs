@@ -7,6 +7,7 @@ mod data;
 mod demo;
 mod device;
 mod eval;
+mod files;
 mod graph;
 mod infer;
 mod input;
@@ -16,6 +17,7 @@ mod output;
 mod pages;
 mod predict;
 mod samples;
+mod say;
 mod train;
 mod tune;
 
@@ -35,6 +37,7 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
+    interrupt::keep_limits_as_errors();
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
         Command::Graph(command) => graph::run(command),
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Findings) => ExitCode::from(1),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("phex: {}", output::message(&error));
+            say::say(format_args!("phex: {}", output::message(&error)));
             ExitCode::from(2)
         }
     }

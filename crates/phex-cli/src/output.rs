@@ -1,4 +1,4 @@
-//! Standard output, written so that a closed pipe is not an error.
+//! Standard output, written so that a closed pipe is not an error, and the texts of errors.
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
@@ -7,9 +7,11 @@ use anyhow::Context as _;
 use phex_io::Output;
 use serde::Serialize;
 
-/// Writes text to standard output.
+use crate::say::{say, visible};
+
+/// Writes text for people to standard output.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes())?;
+    io::stdout().lock().write_all(visible(text).as_bytes())?;
     Ok(())
 }
 
@@ -26,7 +28,7 @@ pub(crate) fn summary<T: Serialize>(value: &T, data_on_stdout: bool) -> anyhow::
     if !data_on_stdout {
         return json(value);
     }
-    eprintln!("{}", serde_json::to_string_pretty(value)?);
+    say(serde_json::to_string_pretty(value)?);
     Ok(())
 }
 

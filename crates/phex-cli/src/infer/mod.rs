@@ -32,7 +32,8 @@ fn piece(labels: usize) -> usize {
 
 pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    different_files(command)?;
+    let files = command.rows.files().writes_with_summary(&command.out);
+    files.writes(command.diagnosis.iter().chain(&command.standard_errors)).check()?;
     use_threads(command.rows.threads);
     let device = Device::open(command.device.device)?;
     let model = command.rows.input.model()?;
@@ -107,16 +108,6 @@ impl InferCommand {
 
     fn has_data_on_standard_output(&self) -> bool {
         self.files().any(|file| file.as_os_str() == "-")
-    }
-}
-
-/// Refuses to write two tables to one file.
-fn different_files(command: &InferCommand) -> anyhow::Result<()> {
-    let files: Vec<&Path> = command.files().collect();
-    let twice = (1..files.len()).find(|&at| files[..at].contains(&files[at]));
-    match twice {
-        Some(at) => bail!("{} would be written twice", files[at].display()),
-        None => Ok(()),
     }
 }
 

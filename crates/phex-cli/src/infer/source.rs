@@ -10,6 +10,7 @@ use phex_io::{
 };
 
 use crate::args::{RowArguments, TableArguments};
+use crate::files::CommandFiles;
 use crate::model::ModelFile;
 
 pub(crate) struct Source {
@@ -50,6 +51,14 @@ pub(crate) fn use_threads(threads: Option<usize>) {
 /// A row of zeros, for a model that holds its own scores.
 fn zeros(labels: usize) -> ScoreRows {
     ScoreRows { count: 1, values: ScoreValues::F64(vec![0.0; labels]), kept: Vec::new() }
+}
+
+impl RowArguments {
+    /// The files that are read.
+    pub(super) fn files(&self) -> CommandFiles {
+        let files = CommandFiles::default().reads(self.input.files());
+        files.reads(self.table.scores.iter().chain(&self.table.evidence))
+    }
 }
 
 impl Source {

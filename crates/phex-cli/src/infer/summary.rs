@@ -1,14 +1,14 @@
 //! The summary of a run, for people and for programs.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Context as _;
 use phex::infer::{Engine, Method, Plan, Posterior, RowStatus, Trust};
 use serde::Serialize;
 
 use super::diagnosis::Diagnosed;
+use crate::files::summary_of;
+use crate::say::say;
 
 /// How many rows without an answer are named; the rest are counted.
 const NAMED: usize = 20;
@@ -125,27 +125,25 @@ impl Summary {
         if !out.is_file() {
             return Ok(());
         }
-        let mut beside = out.to_owned().into_os_string();
-        beside.push(".run.json");
-        let name = || beside.display().to_string();
         let text = serde_json::to_string_pretty(self)? + "\n";
-        let mut file = phex_io::Output::create(beside.as_ref()).with_context(name)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.finish()).with_context(name)
+        Ok(phex_io::write_text(&summary_of(out), &text)?)
     }
 
     /// Reports on standard error which rows have no answer, and which should not be trusted.
     pub(super) fn complain(&self) {
-        self.unanswered.iter().for_each(|text| eprintln!("phex: {text}; it has no answer"));
+        self.unanswered.iter().for_each(|text| say(format_args!("phex: {text}; it has no answer")));
         let more = self.bad_rows + self.impossible_rows - self.unanswered.len() as u64;
         if more > 0 {
-            eprintln!("phex: and {more} more rows");
+            say(format_args!("phex: and {more} more rows"));
         }
-        self.notes.iter().for_each(|note| eprintln!("phex: {note}"));
+        self.notes.iter().for_each(|note| say(format_args!("phex: {note}")));
         if let Some(error) = self.certified_error.filter(|error| *error > 1e-3) {
-            eprintln!("phex: marginals are certified only to within {error:.2}; see `graph plan`");
+            say(format_args!(
+                "phex: marginals are certified only to within {error:.2}; see `graph plan`"
+            ));
         }
         if let Some(text) = self.diagnosis.as_ref().and_then(Diagnosed::complaint) {
-            eprintln!("phex: {text}");
+            say(format_args!("phex: {text}"));
         }
     }
 }

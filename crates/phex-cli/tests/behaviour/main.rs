@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod accidents;
 mod approximate;
 mod common;
 mod demo;
@@ -9,6 +10,7 @@ mod device;
 mod graph;
 mod infer;
 mod interchange;
+mod outputs;
 mod resume;
 mod taxonomy;
 mod train;

@@ -76,6 +76,10 @@ pub fn parse_ising(bytes: &[u8], name: &str, format: IsingFormat) -> Result<Isin
         IsingFormat::MaxCut => biqmac::read_cut(&source)?,
     };
     check(&ising, name)?;
+    if ising.names.is_empty() {
+        let message = String::from("the file has no variable");
+        return Err(Error::Model { path: name.to_owned(), message });
+    }
     Ok(ising)
 }
 
