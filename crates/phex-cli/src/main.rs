@@ -40,7 +40,10 @@ fn main() -> ExitCode {
     interrupt::keep_limits_as_errors();
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
-        Command::Graph(command) => graph::run(command),
+        Command::Graph(command) => {
+            infer::use_threads(None);
+            graph::run(command)
+        }
         Command::Infer(command) => infer::run(command),
         Command::Map(command) => infer::map(command),
         Command::Train(command) => train::run(command),
@@ -48,7 +51,10 @@ fn main() -> ExitCode {
         Command::Eval(command) => eval::run(command),
         Command::Tune(command) => tune::run(command),
         Command::Samples(command) => samples::run(command),
-        Command::Demo(command) => demo::run(command),
+        Command::Demo(command) => {
+            infer::use_threads(None);
+            demo::run(command)
+        }
     };
     match outcome {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,

@@ -1,5 +1,6 @@
 //! Where rows come from: a table of scores, and optionally a table of evidence.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::str::FromStr as _;
 
@@ -40,11 +41,21 @@ fn open_evidence(
     }
 }
 
-/// Sets the number of threads.
+/// Threads per processor that may be asked for, because more only wait for one another.
+const THREADS_PER_PROCESSOR: usize = 4;
+/// Threads that may be asked for on any machine.
+const THREADS: usize = 64;
+
+/// Starts the threads: one per processor, or as many as asked for within reason. Answers do not depend on their number.
+/// Where the system allows no more threads, this one does all the work.
 pub(crate) fn use_threads(threads: Option<usize>) {
-    if let Some(threads) = threads {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let most = THREADS.max(THREADS_PER_PROCESSOR * processors);
+    let threads = threads.filter(|threads| *threads > 0).unwrap_or(processors).min(most);
+    let pool = || rayon::ThreadPoolBuilder::new();
+    if pool().num_threads(threads).build_global().is_err() {
         // Fails only if a pool exists already, which is then used.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        let _ = pool().num_threads(1).use_current_thread().build_global();
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod accidents;
 mod approximate;
+mod attack;
 mod common;
 mod demo;
 mod device;
