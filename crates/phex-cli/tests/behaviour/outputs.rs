@@ -204,9 +204,9 @@ fn files_that_nobody_named_are_replaced_only_if_phex_wrote_them() {
 fn outputs_that_cannot_be_written_are_found_first() {
     let animals = folder();
     let path = animals.path();
-    let long = "x".repeat(250);
+    let (long, longer) = ("x".repeat(250), "x".repeat(300));
     let endless = [&TRAIN[..], &["--epochs", "1000000000", "--out"]].concat();
-    for out in ["no/such/m", &long, "g.toml/m", "train.csv"] {
+    for out in ["no/such/m", &long, &longer, "g.toml/m", "train.csv"] {
         let (status, _, error) = run(path, &[&endless[..], &[out]].concat(), "");
         assert_eq!(status, 2, "{out}: {error}");
         let (status, ..) =
@@ -215,7 +215,7 @@ fn outputs_that_cannot_be_written_are_found_first() {
     }
     let report = [&endless[..], &["m", "--report", "no/such/report.html"]].concat();
     assert_eq!(run(path, &report, "").0, 2);
-    let report = [&endless[..], &["m", "--report", &long, "--quiet"]].concat();
+    let report = [&endless[..], &["m", "--report", &longer, "--quiet"]].concat();
     assert_eq!(run(path, &report, "").0, 2);
     assert!(!path.join("m.checkpoint").exists());
 }

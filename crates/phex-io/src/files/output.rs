@@ -95,7 +95,11 @@ impl Output {
             return Ok(Output::Standard(io::stdout()));
         }
         // A link keeps pointing at its target, and a device is not replaced by a file.
-        let old = fs::metadata(path).ok();
+        let old = match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            // A name that is too long, for example: nothing could be moved there in the end.
+            found => Some(found?),
+        };
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             return Ok(Output::Stream(File::options().write(true).open(path)?));
         }

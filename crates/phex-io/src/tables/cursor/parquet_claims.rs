@@ -506,3 +506,64 @@ impl Walk<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A data page with a header of these claims and so many bytes.
+    fn page(unpacked: u32, packed: u32, values: u32, bytes: usize) -> Vec<u8> {
+        let mut page = vec![0x15, 0];
+        let mut number = |head: u8, value: u32| {
+            page.push(head);
+            let mut left = u64::from(value) << 1;
+            while left > 0x7f {
+                page.push(left as u8 | 0x80);
+                left >>= 7;
+            }
+            page.push(left as u8);
+        };
+        number(0x15, unpacked);
+        number(0x15, packed);
+        number(0x2c, 0);
+        page.pop();
+        let mut rest = vec![0x15];
+        let mut left = u64::from(values) << 1;
+        while left > 0x7f {
+            rest.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        rest.push(left as u8);
+        page.extend(rest);
+        page.extend([0x15, 0, 0x15, 6, 0x15, 6, 0, 0]);
+        page.extend(vec![0; bytes]);
+        page
+    }
+
+    fn checked(chunk: &[u8], unpacked: u64) -> Checked<()> {
+        let read = |at: u64, most: usize| {
+            let rest = &chunk[at as usize..];
+            Ok::<_, ()>(&rest[..most.min(rest.len())])
+        };
+        check_pages(chunk.len() as u64, unpacked, read).unwrap()
+    }
+
+    #[test]
+    fn pages_keep_what_the_footer_says() {
+        let good = page(80, 40, 10, 40);
+        assert_eq!(checked(&good, 80), Ok(()));
+        let two = [&good[..], &good].concat();
+        assert_eq!(checked(&two, 160), Ok(()));
+        let claims = |chunk: &[u8], unpacked: u64| checked(chunk, unpacked).unwrap_err();
+        let more = "a page that unpacks to more than is allowed, or than the footer says";
+        assert_eq!(claims(&two, 159), more);
+        assert_eq!(claims(&page(1 << 31, 40, 10, 40), u64::MAX), more);
+        assert_eq!(claims(&page(100 << 20, 40, 10, 40), u64::MAX), more, "a bomb");
+        assert_eq!(claims(&page(80, 41, 10, 40), 80), "a page that is not inside its column");
+        let values = "a page with an impossible number of values";
+        assert_eq!(claims(&page(80, 40, 1_000_000_000, 40), 80), values);
+        for end in 1..20 {
+            assert!(checked(&good[..end], 80).is_err(), "{end}");
+        }
+    }
+}
