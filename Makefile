@@ -13,7 +13,7 @@ RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Tests that cannot run append a line to it, which names the test and the reason.
 export PHEX_SKIPPED := $(abspath target/skipped.txt)
 
-.PHONY: help test fmt clippy doc unit truth attack sbom fuzz candle cuda cuda-emulated deny python docs package msrv names wheel demo \
+.PHONY: help test fmt clippy doc unit truth attack theorem candle cuda cuda-emulated deny python docs package msrv names wheel demo \
   bench bench-python peers peers-check schema clean
 .DEFAULT_GOAL := help
 
@@ -61,26 +61,11 @@ ATTACKS ?= 10000
 attack: ## attacks on the command line; ends with a table: make attack ATTACKS=10000
 	PHEX_ATTACK=$(ATTACKS) $(CARGO) test --locked -p phex-cli --test behaviour -- --nocapture attacks_have_no_findings
 
-# A list of all dependencies of the command in the form of CycloneDX, in target/sbom. Installs the tool once.
-SBOM := $(TOOLS)/bin/cargo-cyclonedx
-sbom: $(SBOM) ## the dependencies as a software bill of materials, in target/sbom
-	mkdir -p target/sbom
-	PATH="$(abspath $(TOOLS)/bin):$$PATH" $(CARGO) cyclonedx --format json --manifest-path crates/phex-cli/Cargo.toml \
-	  --override-filename phex-sbom
-	find crates lab -name phex-sbom.json -exec sh -c 'mv "$$1" "target/sbom/$$(basename "$$(dirname "$$1")").json"' _ {} \;
-
-$(SBOM):
-	$(CARGO) install cargo-cyclonedx --version 0.5.9 --locked --debug --root $(TOOLS) --target-dir target/tools-build
-
-# Each target of fuzz/ for so many seconds. Needs a nightly compiler and cargo-fuzz.
-SECONDS_EACH = $(or $(SECONDS),60)
-fuzz: ## fuzzing of all readers and of inference: make fuzz SECONDS=60
-	@if ! $(CARGO) +nightly --version >/dev/null 2>&1; then \
-	  echo "make fuzz: there is no nightly compiler" | tee -a "$(PHEX_SKIPPED)"; \
-	elif ! command -v cargo-fuzz >/dev/null; then \
-	  echo "make fuzz: there is no cargo-fuzz; cargo install cargo-fuzz" | tee -a "$(PHEX_SKIPPED)"; \
-	else for target in $$(ls fuzz/targets | sed 's/\.rs$$//'); do \
-	  $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(SECONDS_EACH) -rss_limit_mb=4096 || exit 1; done; fi
+# Reconciled rows against every legal truth, and engines against each other and a conic solver.
+TRIPLES ?= 1000000
+PROBLEMS ?= 500
+theorem: ## reconciled rows are never worse: make theorem TRIPLES=1000000 PROBLEMS=500
+	PHEX_TRIPLES=$(TRIPLES) PHEX_THEOREM=$(PROBLEMS) $(CARGO) test --locked -p phex --test behaviour -- --nocapture reconcile::
 
 names: ## type names with three or more definitions: at most 8 may exist
 	lab/names.sh 8
