@@ -28,7 +28,8 @@ fn refused(folder: &Path, arguments: &[&str], expected: &str) {
 fn a_trained_model_claims_no_more_than_it_has() {
     let animals = Animals::new(60, 5);
     let path = animals.path();
-    let train = [&TRAIN[..], &["--epochs", "1", "--threads", "1", "--quiet", "--out", "m"]].concat();
+    let train =
+        [&TRAIN[..], &["--epochs", "1", "--threads", "1", "--quiet", "--out", "m"]].concat();
     for hidden in ["4294967296", "1099511627776,1099511627776", "18446744073709551615"] {
         let wide = [&train[..], &["--hidden", hidden]].concat();
         refused(path, &wide, "weights");
@@ -62,7 +63,10 @@ fn a_trained_model_claims_no_more_than_it_has() {
 fn a_checkpoint_stands_at_an_epoch_of_its_run() {
     let animals = Animals::new(60, 5);
     let path = animals.path();
-    let train = [&TRAIN[..], &["--epochs", "1000000", "--checkpoint-every", "0", "--threads", "1", "--out", "m"]];
+    let train = [
+        &TRAIN[..],
+        &["--epochs", "1000000", "--checkpoint-every", "0", "--threads", "1", "--out", "m"],
+    ];
     let train = train.concat();
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("phex"))
         .current_dir(path)

@@ -9,6 +9,7 @@ mod common;
 mod demo;
 mod device;
 mod graph;
+mod hostile;
 mod infer;
 mod interchange;
 mod outputs;
