@@ -83,7 +83,7 @@ impl CommandFiles {
             }
         }
         if self.outputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-            bail!("standard output (-) would be written twice");
+            bail!("- would be written twice");
         }
         for path in &self.summaries {
             if path.exists() && !is_summary(path) {

@@ -16,6 +16,7 @@ mod model;
 mod output;
 mod pages;
 mod predict;
+mod reconcile;
 mod samples;
 mod say;
 mod train;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         }
         Command::Infer(command) => infer::run(command),
         Command::Map(command) => infer::map(command),
+        Command::Reconcile(command) => reconcile::run(command),
         Command::Train(command) => train::run(command),
         Command::Predict(command) => predict::run(command),
         Command::Eval(command) => eval::run(command),

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use phex_io::Output;
 use serde::Serialize;
 
+use crate::files::summary_of;
 use crate::say::{say, visible};
 
 /// Writes text for people to standard output.
@@ -30,6 +31,15 @@ pub(crate) fn summary<T: Serialize>(value: &T, data_on_stdout: bool) -> anyhow::
     }
     say(serde_json::to_string_pretty(value)?);
     Ok(())
+}
+
+/// Writes a summary to `OUT.run.json` beside an output file, but not for streams and devices.
+pub(crate) fn write_beside<T: Serialize>(summary: &T, out: &Path) -> anyhow::Result<()> {
+    if !out.is_file() {
+        return Ok(());
+    }
+    let text = serde_json::to_string_pretty(summary)? + "\n";
+    Ok(phex_io::write_text(&summary_of(out), &text)?)
 }
 
 /// An error with its causes, and the option that helps if there is one. A cause that the message

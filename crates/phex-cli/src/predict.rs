@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::args::{EngineArguments, PredictCommand};
 use crate::device::Device;
-use crate::files::{CommandFiles, summary_of};
+use crate::files::CommandFiles;
 use crate::infer::{best_engine, use_threads};
 use crate::say::say;
 use crate::{Outcome, data, output};
@@ -84,10 +84,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     };
     writer.finish()?;
     summary.notes.iter().for_each(|note| say(format_args!("phex: {note}")));
-    if command.out.is_file() {
-        let text = serde_json::to_string_pretty(&summary)? + "\n";
-        phex_io::write_text(&summary_of(&command.out), &text)?;
-    }
+    output::write_beside(&summary, &command.out)?;
     if command.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;
     }

@@ -1,13 +1,11 @@
 //! The summary of a run, for people and for programs.
 
-use std::path::Path;
 use std::time::Instant;
 
 use phex::infer::{Engine, Method, Plan, Posterior, RowStatus, Trust};
 use serde::Serialize;
 
 use super::diagnosis::Diagnosed;
-use crate::files::summary_of;
 use crate::say::say;
 
 /// How many rows without an answer are named; the rest are counted.
@@ -118,15 +116,6 @@ impl Summary {
     /// Whether no row has bounds on log Z.
     pub(super) fn is_without_bounds(&self) -> bool {
         self.diagnosis.as_ref().is_none_or(|diagnosis| !diagnosis.has_bounds())
-    }
-
-    /// Writes `OUT.run.json` beside an output file, but not for streams and devices.
-    pub(super) fn write_beside(&self, out: &Path) -> anyhow::Result<()> {
-        if !out.is_file() {
-            return Ok(());
-        }
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        Ok(phex_io::write_text(&summary_of(out), &text)?)
     }
 
     /// Reports on standard error which rows have no answer, and which should not be trusted.

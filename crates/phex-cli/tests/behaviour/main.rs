@@ -13,6 +13,7 @@ mod hostile;
 mod infer;
 mod interchange;
 mod outputs;
+mod reconcile;
 mod resume;
 mod taxonomy;
 mod train;

@@ -60,6 +60,7 @@ fn no_output_replaces_an_input() {
         &["infer", "g.outline", "--scores", "s.csv", "--out", "o.csv", "--diagnosis", "g.outline"]
             [..],
         &["map", "g.outline", "--scores", "s.csv", "--out", "s.csv"],
+        &["reconcile", "g.outline", "--scores", "s.csv", "--out", "s.csv"],
         &["graph", "show", "g.toml", "--svg", "g.toml"],
         &["graph", "show", "g.toml", "--dot", "g.toml"],
         &["graph", "convert", "g.toml", "g.toml"],

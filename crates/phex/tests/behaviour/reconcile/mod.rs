@@ -3,6 +3,7 @@
 mod categorical;
 mod fit;
 mod identities;
+mod large;
 mod never_worse;
 mod oracle;
 mod problems;
