@@ -36,7 +36,7 @@ pub struct Reconciled<T> {
     pub probabilities: Vec<T>,
     /// By how much the loss of each row falls at least, whatever its legal truth. 0 for rows that
     /// were consistent: they come back bit for bit. Rounding to the number type is part of the
-    /// account, so a tiny gain may be negative: by less than 10⁻⁵ in single precision and 10⁻¹² in
+    /// account, so a tiny gain may be negative: by less than 10⁻⁵ in single precision and 10⁻⁹ in
     /// double precision.
     pub gain: Vec<f64>,
     /// By how much the loss could fall more at most. 0 up to rounding when the answer is the best.

@@ -145,5 +145,5 @@ pub(super) fn round<T: Grid>(
 
 /// Whether a gain is accepted. At the last attempt, rounding may cost a little.
 pub(super) fn accepted<T: Grid>(gain: f64, last: bool) -> bool {
-    gain >= 0.0 || (last && gain >= -(64.0 * T::STEP).max(1e-12))
+    gain >= 0.0 || (last && gain >= -(64.0 * T::STEP).max(1e-9))
 }

@@ -123,7 +123,12 @@ fn polytope(labels: usize, limits: &[SumLimit]) -> Polytope {
 }
 
 /// An engine against the solver, with the engine's own inequalities.
-fn relaxed(class: Class, weighted: bool, engine: Option<ReconcileEngine>, seed: u64) -> Distances {
+fn relaxed(
+    class: Class,
+    weighted: bool,
+    engine: Option<ReconcileEngine>,
+    seed: u64,
+) -> Option<Distances> {
     let graph = class.draw(seed);
     let n = graph.len();
     let input = logits(n, 1, seed);
@@ -134,7 +139,10 @@ fn relaxed(class: Class, weighted: bool, engine: Option<ReconcileEngine>, seed: 
         engine,
         ..ReconcileOptions::default()
     };
-    let reconciler = Reconciler::compile(&graph, &options).unwrap();
+    let reconciler = match Reconciler::compile(&graph, &options) {
+        Err(phex::Error::NoRelations) => return None,
+        other => other.unwrap(),
+    };
     let answer = reconciler.run(FinishedRows::Logits(&input)).unwrap();
     let states: Vec<Vec<bool>> =
         priced_truths(&graph).into_iter().map(|(state, _)| state).collect();
@@ -145,7 +153,7 @@ fn relaxed(class: Class, weighted: bool, engine: Option<ReconcileEngine>, seed: 
         let labels = (0..n).filter(|&label| constant[label].is_none());
         labels.map(|label| (solved[label] - answer.row(0)[label]).abs()).fold(0.0, f64::max)
     });
-    Distances { solver, count: 1, gap: answer.gap[0], ..Distances::default() }
+    Some(Distances { solver, count: 1, gap: answer.gap[0], ..Distances::default() })
 }
 
 /// Problems until the solver has vouched for as many as wanted.
@@ -191,7 +199,7 @@ fn compare_hull(class: Class, weighted: bool, loss: ReconcileLoss) {
 fn compare_relaxed(class: Class, weighted: bool, engine: Option<ReconcileEngine>) {
     let weights = if weighted { ", weights" } else { "" };
     compare(&format!("{class:?}{weights}, {engine:?} and its inequalities"), |seed| {
-        Some(relaxed(class, weighted, engine, seed))
+        relaxed(class, weighted, engine, seed)
     });
 }
 
