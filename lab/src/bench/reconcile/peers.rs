@@ -117,14 +117,7 @@ pub(super) fn compare(
     let ours = reconciler.run(FinishedRows::Logits(values))?.probabilities;
     let pairs = ours.iter().zip(&report.probabilities);
     let difference = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    Ok(PeerAnswer {
-        case: case.name.clone(),
-        scores: scores.name,
-        peer,
-        rows,
-        report,
-        difference,
-    })
+    Ok(PeerAnswer { case: case.name.clone(), scores: scores.name, peer, rows, report, difference })
 }
 
 /// An inequality or equation of the peer's problem.
