@@ -26,6 +26,8 @@
 
 mod abreast;
 mod account;
+mod categorical;
+mod closure;
 mod compile;
 mod family;
 mod forest;

@@ -12,7 +12,8 @@ pub enum ReconcileLoss {
     /// The Brier score, summed over labels. Only for hierarchies, where the log loss does not get
     /// worse either.
     Brier,
-    /// The log loss of softmax heads: the labels of each one-of group share one distribution.
+    /// The log loss of softmax heads, summed over heads: each level of a taxonomy is one
+    /// distribution. Only for forests in which each level is a one-of group.
     Categorical,
 }
 
