@@ -173,6 +173,12 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    /// Parameters of reconciling cannot be fitted, or do not belong to this graph.
+    #[error("the fit is not possible: {reason}")]
+    Unfittable {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A label number is too large.
     #[error("label number {label} is out of range: there are {labels} labels, counted from 0")]
     LabelOutOfRange {

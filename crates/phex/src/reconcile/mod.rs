@@ -30,6 +30,7 @@ mod categorical;
 mod closure;
 mod compile;
 mod family;
+mod fit;
 mod forest;
 mod options;
 mod plan;
@@ -40,6 +41,10 @@ mod repair;
 mod result;
 mod rows;
 
+pub use fit::{
+    BrokenRelation, FitCandidate, FitForm, FitOptions, FitReport, FittedParameters,
+    FittedReconciler, IllegalTruths, LevelParameters, fit,
+};
 pub use options::{ReconcileLoss, ReconcileOptions};
 pub use plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
 pub use reconciler::Reconciler;

@@ -1,10 +1,13 @@
 //! How probabilities are reconciled.
 
+use serde::{Deserialize, Serialize};
+
 use crate::infer::in_range;
 use crate::{Error, Named};
 
 /// The loss that must not get worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ReconcileLoss {
     /// The log loss, summed over labels: each label is an independent yes-or-no question.
     #[default]

@@ -161,7 +161,7 @@ impl Reconciler {
     }
 
     /// Checks the values, and returns the number of rows.
-    fn check<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<usize, Error> {
+    pub(super) fn check<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<usize, Error> {
         let (n, values) = (self.names.len(), rows.values());
         if !values.len().is_multiple_of(n) {
             let expected = values.len().next_multiple_of(n);

@@ -25,12 +25,12 @@ pub(super) struct OrderFlow {
     level: Vec<u32>,
     arc: Vec<u32>,
     queue: Vec<u32>,
-    path: Vec<Step>,
+    path: Vec<PathStep>,
 }
 
 /// A step of a path: from a node along an edge.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct PathStep {
     from: u32,
     edge: u32,
     down: bool,
@@ -187,7 +187,8 @@ impl OrderFlow {
                     (edge, order.lower[edge], self.along[edge] > tiny)
                 };
                 if open && self.block[u as usize] == block && self.level[u as usize] == level + 1 {
-                    next = Some((Step { from: v, edge: edge as u32, down: arc >= up.len() }, u));
+                    next =
+                        Some((PathStep { from: v, edge: edge as u32, down: arc >= up.len() }, u));
                     break;
                 }
                 self.arc[v as usize] += 1;

@@ -10,7 +10,7 @@ use phex::reconcile::{
 };
 use phex::testkit::Random;
 
-use super::problems::{Class, log_loss, logits, truths};
+use super::problems::{Class, log_loss, logits, truths, violation};
 
 const ROWS: usize = 8;
 
@@ -422,4 +422,48 @@ fn partial_truths_that_are_not_closed_may_be_worse() {
     builder.one_of("group", ["a", "b", "c"], None);
     let q = run(&compile(&builder.build().unwrap()), &[0.1, 0.1, 0.1].map(logit)).probabilities;
     assert!((-(0.9_f64.ln()) - 0.105).abs() < 1e-3 && (-(1.0 - q[0]).ln() - 0.405).abs() < 1e-3);
+}
+
+#[test]
+fn zeros_and_ones_are_made_consistent_and_finite() {
+    let mut compared = 0;
+    for class in CLASSES {
+        for seed in 0..60 {
+            let graph = class.draw(seed);
+            let n = graph.len();
+            let mut random = Random::new(seed);
+            let p: Vec<f64> =
+                (0..n * ROWS).map(|_| [0.0, 0.0, 0.25, 0.5, 1.0][random.below(5)]).collect();
+            let narrow: Vec<f32> = p.iter().map(|&p| p as f32).collect();
+            let reconciler = compile(&graph);
+            let answer = reconciler.run(FinishedRows::Probabilities(&p)).unwrap();
+            let single = reconciler.run(FinishedRows::Probabilities(&narrow)).unwrap();
+            for row in 0..ROWS {
+                assert!(violation(&graph, answer.row(row)) < 1e-13, "{class:?} {seed}");
+                let wide: Vec<f64> = single.row(row).iter().map(|&q| f64::from(q)).collect();
+                assert!(violation(&graph, &wide) < 1e-5, "{class:?} {seed}");
+                // A row that changes counts as clipped.
+                for (q, gain, limit) in
+                    [(answer.row(row), answer.gain[row], 30.0), (&wide[..], single.gain[row], 15.0)]
+                {
+                    assert!(q.iter().all(|q| (0.0..=1.0).contains(q)) && gain.is_finite());
+                    let clipped: Vec<f64> = p[row * n..][..n]
+                        .iter()
+                        .map(|&p| sigmoid((p.ln() - (-p).ln_1p()).clamp(-limit, limit)))
+                        .collect();
+                    for truth in truths(&graph) {
+                        let before = log_loss(&truth, &p[row * n..][..n], None);
+                        if before.is_infinite() {
+                            continue;
+                        }
+                        let before = log_loss(&truth, &clipped, None);
+                        let after = log_loss(&truth, q, None);
+                        assert!(after <= before - gain + 1e-9 * (1.0 + before), "{class:?} {seed}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 1000, "{compared}");
 }
