@@ -8,9 +8,9 @@
 //!
 //! has the solution `t = m_v`. The right side is convex and decreasing, so Newton's method from `ℓ_v`
 //! rises to `m_v` and reaches it exactly when the set of labels stays the same, mostly after two to
-//! five rounds. Each round is one loop over the labels below `v`, which stand together in preorder.
-//! The cost is O(rounds · Σ depths), with eight rows in one instruction. Chains and other deep trees
-//! go to the heaps of `pool`.
+//! five rounds. Labels stand in preorder, so what is below a label stands together, and a label that
+//! does not pull is skipped with everything below it. The cost is O(rounds · labels of the block) per
+//! block, with eight rows in one instruction. Chains and other deep trees go to the heaps of `pool`.
 
 use multiversion::multiversion;
 
@@ -68,55 +68,6 @@ impl Preorder {
     }
 }
 
-/// Sums over the labels below a place. Several chains of additions hide the time that one addition
-/// waits for the one before.
-struct Pull {
-    pull: [[f64; ABREAST]; CHAINS],
-    total: [[f64; ABREAST]; CHAINS],
-}
-
-const CHAINS: usize = 4;
-
-impl Pull {
-    #[inline(always)]
-    fn new(weight: f64) -> Pull {
-        let mut total = [[0.0; ABREAST]; CHAINS];
-        total[0] = [weight; ABREAST];
-        Pull { pull: [[0.0; ABREAST]; CHAINS], total }
-    }
-
-    /// A label pulls where its least mean exceeds the mean of the block.
-    #[inline(always)]
-    fn add(
-        &mut self,
-        chain: usize,
-        least: &[f64; ABREAST],
-        value: &[f64; ABREAST],
-        weight: f64,
-        mean: &[f64; ABREAST],
-        start: &[f64; ABREAST],
-    ) {
-        for lane in 0..ABREAST {
-            // A product in place of a branch.
-            let pulls = if least[lane] > mean[lane] { weight } else { 0.0 };
-            self.pull[chain][lane] += pulls * (value[lane] - start[lane]);
-            self.total[chain][lane] += pulls;
-        }
-    }
-
-    #[inline(always)]
-    fn of_all(&self) -> ([f64; ABREAST], [f64; ABREAST]) {
-        let (mut pull, mut total) = (self.pull[0], self.total[0]);
-        for chain in 1..CHAINS {
-            for lane in 0..ABREAST {
-                pull[lane] += self.pull[chain][lane];
-                total[lane] += self.total[chain][lane];
-            }
-        }
-        (pull, total)
-    }
-}
-
 /// The nearest values such that no child is above its parent. `values` holds the input and then the
 /// answer. Values that do not change keep their bits.
 #[multiversion(targets = "simd")]
@@ -132,47 +83,76 @@ pub(super) fn pool_abreast(
     least.extend_from_slice(value);
     for place in (0..order.node.len()).rev() {
         let below = place + 1..order.end[place] as usize;
-        if below.is_empty() {
-            continue;
-        }
         let start = value[place];
-        let (value, weight) = (&value[below.clone()], &order.weight[below.clone()]);
         let mut mean = start;
+        let mut moved = false;
         loop {
-            let mut sums = Pull::new(order.weight[place]);
-            let least = &least[below.clone()];
-            let whole = least.len() / CHAINS * CHAINS;
-            for at in (0..whole).step_by(CHAINS) {
-                for chain in 0..CHAINS {
-                    let at = at + chain;
-                    sums.add(chain, &least[at], &value[at], weight[at], &mean, &start);
+            let (mut pull, mut total) = ([0.0; ABREAST], [order.weight[place]; ABREAST]);
+            // The smallest least mean of a label that pulls: below it, the same labels pull.
+            let mut floor = [f64::INFINITY; ABREAST];
+            let mut at = below.start;
+            while at < below.end {
+                let least = least[at];
+                if !any_above(&least, &mean) {
+                    at = order.end[at] as usize;
+                    continue;
                 }
+                let (value, weight) = (value[at], order.weight[at]);
+                for lane in 0..ABREAST {
+                    // A product in place of a branch.
+                    let pulls = least[lane] > mean[lane];
+                    let share = if pulls { weight } else { 0.0 };
+                    pull[lane] += share * (value[lane] - start[lane]);
+                    total[lane] += share;
+                    let low = if pulls { least[lane] } else { f64::INFINITY };
+                    floor[lane] = if low < floor[lane] { low } else { floor[lane] };
+                }
+                at += 1;
             }
-            for at in whole..least.len() {
-                sums.add(at - whole, &least[at], &value[at], weight[at], &mean, &start);
-            }
-            let (pull, total) = sums.of_all();
-            let mut rises = false;
+            let mut open = false;
             for lane in 0..ABREAST {
                 let next = start[lane] + pull[lane] / total[lane];
-                rises |= next > mean[lane];
-                mean[lane] = if next > mean[lane] { next } else { mean[lane] };
+                let rises = next > mean[lane];
+                mean[lane] = if rises { next } else { mean[lane] };
+                moved |= rises;
+                open |= rises && next >= floor[lane];
             }
-            // One label below pulls or does not: the first round is exact.
-            if !rises || below.len() == 1 {
+            if !open {
                 break;
             }
         }
-        for least in &mut least[place..order.end[place] as usize] {
-            for lane in 0..ABREAST {
-                least[lane] = if least[lane] < mean[lane] { least[lane] } else { mean[lane] };
-            }
+        if !moved {
+            continue;
         }
         least[place] = mean;
+        let mut at = below.start;
+        while at < below.end {
+            let mut limited = least[at];
+            if !any_above(&limited, &mean) {
+                at = order.end[at] as usize;
+                continue;
+            }
+            for lane in 0..ABREAST {
+                let fits = limited[lane] < mean[lane];
+                limited[lane] = if fits { limited[lane] } else { mean[lane] };
+            }
+            least[at] = limited;
+            at += 1;
+        }
     }
     for (&node, least) in order.node.iter().zip(least.iter()) {
         values[node as usize] = *least;
     }
+}
+
+/// Whether a lane of a label is above the mean. If not, nothing below the label is.
+#[inline(always)]
+fn any_above(least: &[f64; ABREAST], mean: &[f64; ABREAST]) -> bool {
+    let mut any = false;
+    for lane in 0..ABREAST {
+        any |= least[lane] > mean[lane];
+    }
+    any
 }
 
 #[cfg(test)]
