@@ -27,6 +27,9 @@ pub(super) struct Preorder {
     weight: Vec<f64>,
 }
 
+/// Fewer labels are not skipped: a branch that is hard to predict costs more.
+const SKIPPED: usize = 12;
+
 /// Scratch memory: the values and the least means, in preorder.
 #[derive(Debug, Default)]
 pub(super) struct PreorderScratch {
@@ -86,6 +89,7 @@ pub(super) fn pool_abreast(
         let start = value[place];
         let mut mean = start;
         let mut moved = false;
+        // `&` on conditions, because `&&` is a branch for each lane.
         loop {
             let (mut pull, mut total) = ([0.0; ABREAST], [order.weight[place]; ABREAST]);
             // The smallest least mean of a label that pulls: below it, the same labels pull.
@@ -93,11 +97,12 @@ pub(super) fn pool_abreast(
             let mut at = below.start;
             while at < below.end {
                 let least = least[at];
-                if !any_above(&least, &mean) {
-                    at = order.end[at] as usize;
+                let end = order.end[at] as usize;
+                if end - at >= SKIPPED && !any_above(&least, &mean) {
+                    at = end;
                     continue;
                 }
-                let (value, weight) = (value[at], order.weight[at]);
+                let (value, weight) = (&value[at], order.weight[at]);
                 for lane in 0..ABREAST {
                     // A product in place of a branch.
                     let pulls = least[lane] > mean[lane];
@@ -109,14 +114,15 @@ pub(super) fn pool_abreast(
                 }
                 at += 1;
             }
-            let mut open = false;
+            let (mut open, mut rise) = (false, false);
             for lane in 0..ABREAST {
                 let next = start[lane] + pull[lane] / total[lane];
                 let rises = next > mean[lane];
                 mean[lane] = if rises { next } else { mean[lane] };
-                moved |= rises;
-                open |= rises && next >= floor[lane];
+                rise |= rises;
+                open |= rises & (next >= floor[lane]);
             }
+            moved |= rise;
             if !open {
                 break;
             }
@@ -128,8 +134,9 @@ pub(super) fn pool_abreast(
         let mut at = below.start;
         while at < below.end {
             let mut limited = least[at];
-            if !any_above(&limited, &mean) {
-                at = order.end[at] as usize;
+            let end = order.end[at] as usize;
+            if end - at >= SKIPPED && !any_above(&limited, &mean) {
+                at = end;
                 continue;
             }
             for lane in 0..ABREAST {
