@@ -1,4 +1,4 @@
-//! `pool` for rows side by side: forests of moderate depth, exactly, without heaps or branches.
+//! `pool` for rows side by side: forests of moderate depth, exactly, without heaps.
 //!
 //! Let `m_v` be the mean of the block on top of which `v` stands when nothing above `v` limits it.
 //! The value of a label is the least `m` of itself and everything above it. Below `v`, exactly the
@@ -9,8 +9,8 @@
 //! has the solution `t = m_v`. The right side is convex and decreasing, so Newton's method from `ℓ_v`
 //! rises to `m_v` and reaches it exactly when the set of labels stays the same, mostly after two to
 //! five rounds. Labels stand in preorder, so what is below a label stands together, and a label that
-//! does not pull is skipped with everything below it. The cost is O(rounds · labels of the block) per
-//! block, with eight rows in one instruction. Chains and other deep trees go to the heaps of `pool`.
+//! does not pull is skipped with everything below it if that is much. The cost is at most O(rounds ·
+//! Σ depths), with eight rows in one instruction. Chains and other deep trees go to the heaps of `pool`.
 
 use multiversion::multiversion;
 
