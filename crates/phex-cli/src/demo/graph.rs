@@ -1,6 +1,6 @@
 //! A graph: checked, drawn, used for inference; and one with mistakes, explained.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use phex::graph::closure::Logic;
 use phex::infer::{Block, Engine, Options, Want};
@@ -11,6 +11,7 @@ use super::heading;
 use crate::graph::outline;
 use crate::output;
 
+const PICTURES: [&str; 2] = ["animals.svg", "animals-broken.svg"];
 const ANIMALS: &str = include_str!("../../examples/animals.toml");
 const BROKEN: &str = include_str!("../../examples/animals-broken.toml");
 
@@ -26,7 +27,7 @@ pub(super) fn show(folder: &Path) -> anyhow::Result<()> {
     let logic = Logic::hard(&graph);
     let (count, all) = (logic.count_states()?, 2f64.powi(graph.len() as i32));
     output::text(&format!("{count} of {all} label sets are legal; "))?;
-    draw(&graph, &folder.join("animals.svg"))?;
+    draw(&graph, &folder.join(PICTURES[0]))?;
     infer(graph)?;
 
     heading("2. The same with mistakes (animals-broken.toml)")?;
@@ -34,7 +35,7 @@ pub(super) fn show(folder: &Path) -> anyhow::Result<()> {
     output::text(&broken.check().to_text(false))?;
     // What can be drawn of it: the graph without the lines that make it unusable.
     let repaired = BROKEN.replace("wolff", "wolf").replace("q = 1.5", "q = 0.5");
-    draw(&read(&repaired, "animals-broken.toml")?.build()?, &folder.join("animals-broken.svg"))
+    draw(&read(&repaired, "animals-broken.toml")?.build()?, &folder.join(PICTURES[1]))
 }
 
 /// What an undecided classifier says of one picture, before and after the relations.
@@ -69,6 +70,16 @@ fn infer(graph: phex::graph::RelationGraph) -> anyhow::Result<()> {
         output::text(&format!("most probable set of labels: {}\n", labels.join(", ")))?;
     }
     Ok(())
+}
+
+/// A picture in the folder that phex did not draw.
+pub(super) fn foreign_picture(folder: &Path) -> Option<PathBuf> {
+    let foreign = |path: &PathBuf| {
+        let drawn =
+            phex_io::read_text(path).is_ok_and(|text| text.contains("class=\"phex-graph\""));
+        path.exists() && !drawn
+    };
+    PICTURES.map(|name| folder.join(name)).into_iter().find(foreign)
 }
 
 fn draw(graph: &phex::graph::RelationGraph, path: &Path) -> anyhow::Result<()> {

@@ -37,8 +37,10 @@ struct DemoResults<'m> {
 
 pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
     let folder = &command.out;
+    check_folder(folder)?;
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let run_folder = RunFolder::open(&folder.join("model"))?;
+    let _lock = run_folder.lock()?;
     crate::interrupt::listen();
     graph::show(folder)?;
 
@@ -55,6 +57,23 @@ pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
     write(&results, folder, &run_folder)?;
     show::files(&results, folder)?;
     Ok(Outcome::Fine)
+}
+
+/// Refuses a folder with files of the same names that no demo has written. The graph is the first that is written.
+fn check_folder(folder: &Path) -> anyhow::Result<()> {
+    const FILES: [&str; 5] = ["graph.toml", "train.csv", "valid.csv", "test.csv", "report.html"];
+    let written = phex_io::read_text(&folder.join("graph.toml")).unwrap_or_default();
+    let has_graph = written.lines().next() == Some(world::TITLE);
+    let foreign =
+        FILES.map(|name| folder.join(name)).into_iter().find(|path| !has_graph && path.exists());
+    let foreign = foreign.or(graph::foreign_picture(folder));
+    match foreign {
+        Some(path) => bail!(
+            "{} would be replaced, and it is not of an earlier demo; choose another folder with --out",
+            path.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 impl<'m> DemoResults<'m> {

@@ -132,13 +132,16 @@ impl World {
     }
 }
 
+/// The first line of the graph.
+pub(super) const TITLE: &str = "# The labels of the demo: each animal is of one kind.";
+
 fn graph_text() -> String {
     let list = |names: &[&str]| {
         let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         quoted.join(", ")
     };
     let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
-    let mut text = String::from("# The labels of the demo: each animal is of one kind.\n");
+    let mut text = format!("{TITLE}\n");
     text.push_str("exclude = \"siblings\"   # labels with one parent exclude each other\n\n");
     let _ = writeln!(text, "[[exclusion]]\nlabels = [{}]", list(&kinds));
     for (kind, animals) in KINDS {

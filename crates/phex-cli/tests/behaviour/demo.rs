@@ -22,7 +22,8 @@ fn the_demo_shows_learning_and_its_commands_work() {
     let path = folder.path();
     // The demo replaces what an earlier one left.
     fs::create_dir(path.join("phex-demo")).unwrap();
-    fs::write(path.join("phex-demo/animals.svg"), "old").unwrap();
+    let old = "<svg class=\"phex-graph\"></svg>";
+    fs::write(path.join("phex-demo/animals.svg"), old).unwrap();
     let (status, text, error) = run(path, &["demo"], "");
     assert_eq!(status, 0, "{error}");
     assert!(text.contains("136 of 131072 label sets are legal"), "{text}");
@@ -30,7 +31,7 @@ fn the_demo_shows_learning_and_its_commands_work() {
     for name in ["animals.svg", "animals-broken.svg", "report.html", "model/report.html"] {
         assert!(path.join("phex-demo").join(name).is_file(), "{name}");
     }
-    assert_ne!(fs::read(path.join("phex-demo/animals.svg")).unwrap(), b"old");
+    assert_ne!(fs::read(path.join("phex-demo/animals.svg")).unwrap(), old.as_bytes());
 
     // What the text says of the table is so.
     let named = means(&text, "softmax, rows that name an animal");
