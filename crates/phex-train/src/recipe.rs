@@ -29,8 +29,8 @@
 //! - **Learned strengths.** One strength for each relation is cross-fitted
 //!   ([`Recipe::strength_folds`]); there are too many for the rows that the weights are trained on. One
 //!   factor for all or for a kind of relations is learned together with the weights. Cross-fitting
-//!   has a start of its own, so it needs no warm-up. It needs full scores of the labels above leaves, so
-//!   it does not scale them.
+//!   has a start of its own, so it needs no warm-up, and a share of the epochs (`fold_epochs`). It needs
+//!   full scores of the labels above leaves, so it does not scale them.
 //!
 //! Explicit choices of the user always override these rules. The epochs of a user's curriculum or stages
 //! are not changed.
@@ -115,6 +115,9 @@ pub struct Recipe {
     pub fold_prior: f64,
     /// As `strength_rate`, for cross-fitting: the first step, in parts of the mean given strength.
     pub fold_rate: f64,
+    /// Epochs of the stage after cross-fitting, in parts of those of a stage that starts at zero: it starts
+    /// from trained weights.
+    pub fold_epochs: f64,
     /// Fraction of rows held out for validation when no validation data are given.
     pub validation_fraction: f64,
     /// Fewer rows hold out none.
@@ -171,6 +174,7 @@ impl Recipe {
         strength_folds: 2,
         fold_prior: 0.1,
         fold_rate: 0.03,
+        fold_epochs: 1.0 / 3.0,
         validation_fraction: 0.1,
         validation_rows: 1000,
         metric: Metric::Loss,
@@ -285,7 +289,10 @@ impl Recipe {
         if choices.epochs.is_none() && !choices.sets_stages() {
             let trained = (rows as f64 * (1.0 - config.validation.fraction)) as usize;
             let per_epoch = trained.div_ceil(config.optimiser.batch).max(1);
-            config.stages[0].epochs = self.epochs.max(self.steps.div_ceil(per_epoch));
+            let epochs = self.epochs.max(self.steps.div_ceil(per_epoch));
+            let cross_fits = matches!(config.strengths, StrengthConfig::CrossFitted { .. });
+            let share = if cross_fits { self.fold_epochs } else { 1.0 };
+            config.stages[0].epochs = (epochs as f64 * share).ceil() as usize;
         }
         let chosen =
             choices.learning_rate.is_some() || choices.sets_in("optimiser", "learning_rate");
