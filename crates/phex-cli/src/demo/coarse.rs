@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Context as _;
 use phex::graph::{LabelId, RelationGraph};
 use phex::infer::{Evidence, Options};
-use phex_io::{Dataset, Target};
+use phex::metrics::TruthClosure;
+use phex_io::{Dataset, Target, Targets};
 use phex_train::{ObjectiveConfig, TrainedRun, TrainingChoices};
 use rayon::prelude::*;
 
@@ -104,13 +105,16 @@ impl CoarseTour {
         let methods = [
             ("softmax, only rows that name the animal", softmax(false)),
             ("softmax, a kind is the sum of its animals", softmax(true)),
-            ("a sigmoid for each label", Some(ObjectiveConfig::Independent)),
+            ("a sigmoid for each label, with implied labels", Some(ObjectiveConfig::Independent)),
             ("trained with relations (phex train)", None),
         ];
         let run = |at: usize| -> anyhow::Result<(TrainedRun, Judged)> {
             let seed = at as u64 % DRAWS;
-            let rows = world.rows(TRAINING, 100 + seed, NAMED);
+            let mut rows = world.rows(TRAINING, 100 + seed, NAMED);
             let objective = methods[at / DRAWS as usize].1;
+            if objective == Some(ObjectiveConfig::Independent) {
+                imply(&world.graph, &mut rows);
+            }
             let choices =
                 TrainingChoices { objective, seed: Some(seed), ..TrainingChoices::default() };
             let trained = train(&world.graph, &rows, choices)?;
@@ -141,6 +145,22 @@ impl CoarseTour {
         let animals = self.world.animals.len();
         (0..TRAINING).filter(|row| (row / animals).is_multiple_of(NAMED)).count()
     }
+}
+
+/// Adds the labels that follow from those of each row, because sigmoids do not know the relations.
+fn imply(graph: &RelationGraph, rows: &mut Dataset) {
+    let closure = TruthClosure::new(graph);
+    let mut implied = Targets::new(graph.len());
+    for row in 0..rows.rows() {
+        let known = rows.targets.iter().flat_map(|targets| targets.evidence(row));
+        let mut known: Vec<Evidence> = known.collect();
+        closure.close(&mut known);
+        let labels = graph.ids().zip(&known);
+        let labels =
+            labels.filter_map(|(id, known)| Some(Target { label: id.0, on: known.is_on()? }));
+        implied.push(&labels.collect::<Vec<Target>>(), false);
+    }
+    rows.targets = Some(implied);
 }
 
 fn graph_text() -> String {

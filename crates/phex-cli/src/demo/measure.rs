@@ -78,8 +78,15 @@ pub(super) fn judge(
 impl MeasuredMethod {
     /// A method with its draws; `None` without any.
     pub(super) fn of_draws(name: &'static str, draws: Vec<Judged>) -> Option<MeasuredMethod> {
+        // Rounding would give equal values a deviation.
         let spread = |value: fn(&Judged) -> f64| {
-            Spread::of(&draws.iter().map(value).collect::<Vec<f64>>())
+            let values: Vec<f64> = draws.iter().map(value).collect();
+            match values.first() {
+                Some(first) if values.iter().all(|value| value == first) => {
+                    Some(Spread::single(*first))
+                }
+                _ => Spread::of(&values),
+            }
         };
         let scores = [
             spread(|judged| {

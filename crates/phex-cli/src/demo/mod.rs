@@ -28,7 +28,7 @@ use coarse::CoarseTour;
 use photos::PhotoTour;
 
 /// The line that makes a mistake of the graph of photos.
-const MISTAKE: &str = "\n[[exclusion]]\nlabels = [\"mammal\", \"furry\"]\n";
+const MISTAKE: &str = "\n[[exclusion]]\nlabels = [\"bird\", \"outdoors\"]\n";
 
 /// All that the demo found.
 struct DemoResults {

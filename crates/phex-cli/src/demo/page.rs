@@ -28,7 +28,7 @@ pub(super) fn page(results: &DemoResults) -> anyhow::Result<Page> {
         |method: &MeasuredMethod| ReliabilityDiagram::new(method.name, &method.first.reliability);
     let calibration = "The probability of the most probable animal of each test row, and how often it is right.";
     let mut explained =
-        Section::new("A mistake, explained").text("Somebody adds that mammals are not furry.");
+        Section::new("A mistake, explained").text("Somebody adds that birds are never outdoors.");
     for line in report.to_text(false).lines().filter(|line| !line.trim().is_empty()) {
         explained = explained.text(line.trim());
     }

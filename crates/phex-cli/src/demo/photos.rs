@@ -15,7 +15,7 @@ use crate::data::targets;
 /// The graph as a file.
 pub(super) const GRAPH: &str = include_str!("../../examples/photos.toml");
 
-pub(super) const TRAINING: usize = 400;
+pub(super) const TRAINING: usize = 200;
 pub(super) const TEST: usize = 2000;
 /// How probable it is that an animal is a pet if it can be one, and that it is indoors if it can be.
 const PET: f64 = 0.6;

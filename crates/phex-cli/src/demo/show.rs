@@ -62,7 +62,7 @@ pub(super) fn mistake(report: &Report) -> anyhow::Result<()> {
     let text = report.to_text(false);
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).take(LINES).collect();
     output::text(&format!(
-        "\nSomebody adds to the graph of photos that mammals are not furry. phex graph check explains:\n  {}\n",
+        "\nSomebody adds to the graph of photos that birds are never outdoors. phex graph check explains:\n  {}\n",
         lines.join("\n  ")
     ))
 }
