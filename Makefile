@@ -13,7 +13,7 @@ RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Tests that cannot run append a line to it, which names the test and the reason.
 export PHEX_SKIPPED := $(abspath target/skipped.txt)
 
-.PHONY: help test fmt clippy doc unit truth candle cuda cuda-emulated deny python docs package msrv names wheel demo \
+.PHONY: help test fmt clippy doc unit truth theorem candle cuda cuda-emulated deny python docs package msrv names wheel demo \
   bench bench-python peers peers-check schema clean
 .DEFAULT_GOAL := help
 
@@ -55,6 +55,12 @@ candle: ## tests of phex-candle, which `make test` only lints
 PAIRS ?= 1000000
 truth: ## exact engines against enumeration, a million graphs with a row: make truth PAIRS=1000000
 	PHEX_TRUTH=$(PAIRS) $(CARGO) test --locked -p phex --test behaviour -- --nocapture exact_engines_tell_the_truth
+
+# Reconciled rows against every legal truth, and engines against each other and a conic solver.
+TRIPLES ?= 1000000
+PROBLEMS ?= 500
+theorem: ## reconciled rows are never worse: make theorem TRIPLES=1000000 PROBLEMS=500
+	PHEX_TRIPLES=$(TRIPLES) PHEX_THEOREM=$(PROBLEMS) $(CARGO) test --locked -p phex --test behaviour -- --nocapture reconcile::
 
 names: ## type names with three or more definitions: at most 8 may exist
 	lab/names.sh 8

@@ -66,7 +66,7 @@ collect_ignore = ["docs/conf.py"]
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
-    patterns=["README.md", "docs/index.md", "docs/how-to/py*.md", "docs/tutorials/*.md"],
+    patterns=["README.md", "docs/index.md", "docs/how-to/*.md", "docs/tutorials/*.md"],
     setup=enter,
     teardown=leave,
 ).pytest()

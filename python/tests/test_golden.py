@@ -12,7 +12,7 @@ from data_files import data_file
 import phex
 
 CASES = json.loads(golden.PATH.read_text(encoding="utf-8"))
-EXACT = ["star", "count", "family", "states", "junction", "brute"]
+EXACT = ["paths", "star", "count", "family", "states", "junction", "brute"]
 
 
 def models(case: dict) -> list[phex.Model]:

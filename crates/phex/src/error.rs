@@ -150,6 +150,18 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// The probabilities of a softmax head are not a distribution.
+    #[error(
+        "row {row}: the probabilities of `{label}` and the other labels of its level sum to {sum}, not to 1; give the softmax of each level, or its logits"
+    )]
+    NotDistribution {
+        /// The row, counted from 0.
+        row: usize,
+        /// The first label of the level.
+        label: String,
+        /// The sum.
+        sum: f64,
+    },
     /// The graph has no relations that probabilities could violate.
     #[error(
         "the graph has no relations, so all probabilities are consistent with it; declare a hierarchy, exclusions or a one-of group"
@@ -158,6 +170,12 @@ pub enum Error {
     /// These relations cannot be reconciled as requested.
     #[error("the probabilities cannot be reconciled in this way: {reason}")]
     Unreconcilable {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// Parameters of reconciling cannot be fitted, or do not belong to this graph.
+    #[error("the fit is not possible: {reason}")]
+    Unfittable {
         /// Why, and what to do.
         reason: String,
     },

@@ -11,7 +11,7 @@ use crate::harness::{ConsoleProgress, JobQueue, ResultFolder, stop};
 /// What was typed after `lab experiment`.
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentCommand {
-    /// A built-in experiment (imagenet, cifar100, recipe-imagenet, recipe-cifar100, wrong-edges, awa, cub, apy, speed, inference), or a TOML file
+    /// A built-in experiment (imagenet, cifar100, recipe-imagenet, recipe-cifar100, wrong-edges, awa, cub, apy, speed, inference, reconcile), or a TOML file
     #[arg(value_name = "NAME")]
     name: String,
     /// The folder of the data sets

@@ -6,6 +6,7 @@ mod command;
 mod findings;
 mod graphs;
 mod inference;
+mod reconcile;
 mod relabelled;
 mod speed;
 mod wrong_edges;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 pub(crate) use command::{ExperimentCommand, run};
 pub use findings::Findings;
 use inference::InferenceSettings;
+use reconcile::ReconcileSettings;
 use relabelled::RelabelledSettings;
 pub(crate) use relabelled::{HierarchyData, RelabelledData, Relations, RowSample};
 use speed::SpeedSettings;
@@ -29,7 +31,7 @@ use crate::harness::JobQueue;
 use crate::harness::data::read_text;
 
 /// The built-in descriptions.
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 11] = [
     ("imagenet", include_str!("../../experiments/imagenet.toml")),
     ("cifar100", include_str!("../../experiments/cifar100.toml")),
     ("recipe-cifar100", include_str!("../../experiments/recipe_cifar100.toml")),
@@ -40,6 +42,7 @@ const BUILT_IN: [(&str, &str); 10] = [
     ("apy", include_str!("../../experiments/apy.toml")),
     ("speed", include_str!("../../experiments/speed.toml")),
     ("inference", include_str!("../../experiments/inference.toml")),
+    ("reconcile", include_str!("../../experiments/reconcile.toml")),
 ];
 
 /// An experiment that can be run.
@@ -57,6 +60,7 @@ enum ExperimentSettings {
     ZeroShot(ZeroShotSettings),
     Speed(SpeedSettings),
     Inference(InferenceSettings),
+    Reconcile(ReconcileSettings),
     WrongEdges(WrongEdgeSettings),
 }
 
@@ -133,6 +137,9 @@ impl Experiment {
             }
             ExperimentSettings::Inference(settings) => {
                 inference::run(settings, data, self.quick, queue)?
+            }
+            ExperimentSettings::Reconcile(settings) => {
+                reconcile::run(settings, data, self.quick, queue)?
             }
         };
         Ok(Findings {

@@ -115,12 +115,17 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rule(self) -> str:
         """The decision, as the core reads it."""
-        rule: dict[str, Any] = {"by": "threshold", "at": self.threshold}
-        if self.decide == "back-off":
-            rule = {"by": "back-off", "confidence": self.threshold}
-        elif self.decide == "best":
-            among = candidates(self.graph_, self.classes, None)
-            rule = {"by": "best", "among": {"labels": [self.graph_.labels[at] for at in among]}}
+        rule: dict[str, Any]
+        match self.decide:
+            case "auto" | "threshold":
+                rule = {"by": "threshold", "at": self.threshold}
+            case "back-off":
+                rule = {"by": "back-off", "confidence": self.threshold}
+            case "best":
+                among = candidates(self.graph_, self.classes, None)
+                rule = {"by": "best", "among": {"labels": [self.graph_.labels[at] for at in among]}}
+            case _:
+                raise InputError(f"decide is {self.decide!r}, which marginals alone cannot answer")
         return json.dumps(rule)
 
     def _sets(self, X: Any) -> Flags:

@@ -1,8 +1,8 @@
 //! Files of label-relation graphs, one module per format.
 //!
 //! [`read`] finds the [`Format`] of a file and calls its module, which declares labels and
-//! relations in a [`sink::GraphSink`]. [`write`] turns a finished graph into text. To add a format,
-//! add a module here, a variant to [`Format`] and one arm to each of [`read`] and [`write`].
+//! relations in a [`sink::GraphSink`]. [`write`] turns a finished graph into text. CONTRIBUTING says
+//! what a new format needs.
 
 mod arff;
 mod categories;

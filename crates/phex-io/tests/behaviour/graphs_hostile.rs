@@ -127,6 +127,13 @@ fn parse(bytes: &[u8], format: Format) -> Result<GraphBuilder, Error> {
 }
 
 #[test]
+fn every_format_that_can_be_read_has_a_sample() {
+    for format in Format::ALL.into_iter().filter(|format| format.can_read()) {
+        assert!(samples().iter().any(|sample| sample.0 == format), "{format}");
+    }
+}
+
+#[test]
 fn samples_are_good() {
     for (format, text, options) in samples() {
         let builder = parse_graph(text.as_bytes(), "good", format, &options).unwrap();

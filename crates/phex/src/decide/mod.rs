@@ -108,13 +108,16 @@ pub fn decide<T: Scalar>(
         }
         let chosen = rule.choose(marginals, graph.topology());
         let on = decisions.answer(row, chosen);
-        match (&rule, chosen) {
-            (CheckedRule::Threshold(at), _) => {
+        match &rule {
+            CheckedRule::Threshold(at) => {
                 let at = T::from_f64(*at);
                 on.iter_mut().zip(marginals).for_each(|(on, p)| *on = *p >= at);
             }
-            (_, Some(label)) => switch_on(graph.topology(), label, on),
-            (_, None) => {}
+            CheckedRule::Best(_) | CheckedRule::BackOff(..) => {
+                if let Some(label) = chosen {
+                    switch_on(graph.topology(), label, on);
+                }
+            }
         }
     }
     Ok(decisions)

@@ -6,6 +6,8 @@ use super::Scalar;
 pub(crate) trait Grid: Scalar {
     /// The distance from 1 to the next larger number.
     const STEP: f64;
+    /// The smallest positive number with full precision.
+    const SMALLEST: f64;
     /// Logits of probabilities are clipped to plus and minus this.
     const CLIP: f64;
     /// The largest number that is at most this.
@@ -30,6 +32,7 @@ pub(crate) trait Grid: Scalar {
 
 impl Grid for f32 {
     const STEP: f64 = f32::EPSILON as f64;
+    const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
     const CLIP: f64 = 15.0;
 
     #[inline(always)]
@@ -52,6 +55,7 @@ impl Grid for f32 {
 
 impl Grid for f64 {
     const STEP: f64 = f64::EPSILON;
+    const SMALLEST: f64 = f64::MIN_POSITIVE;
     const CLIP: f64 = 30.0;
 
     #[inline(always)]

@@ -95,6 +95,11 @@ impl Ledger {
     /// The account on a forest.
     pub(super) fn close<T: Grid>(&mut self, forest: &Families, base: f64, output: &[T]) -> Account {
         let most = self.most(forest);
+        self.settle(base, most, output)
+    }
+
+    /// The account, given an upper bound of `xᵀy` over the legal states.
+    pub(super) fn settle<T: Grid>(&self, base: f64, most: f64, output: &[T]) -> Account {
         Account { gain: base - most, gap: (most - self.mean(output)).max(0.0) }
     }
 

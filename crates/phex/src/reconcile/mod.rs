@@ -25,8 +25,11 @@
 //! | anything else, soft relations, weights | `newton`: Newton on the multipliers, sparse factor | to a tolerance |
 
 mod account;
+mod categorical;
+mod closure;
 mod compile;
 mod family;
+mod fit;
 mod forest;
 mod options;
 mod plan;
@@ -36,6 +39,10 @@ mod repair;
 mod result;
 mod rows;
 
+pub use fit::{
+    BrokenRelation, FitCandidate, FitForm, FitOptions, FitReport, FittedParameters,
+    FittedReconciler, IllegalTruths, LevelParameters, fit,
+};
 pub use options::{ReconcileLoss, ReconcileOptions};
 pub use plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
 pub use reconciler::Reconciler;

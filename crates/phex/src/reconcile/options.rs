@@ -1,10 +1,13 @@
 //! How probabilities are reconciled.
 
+use serde::{Deserialize, Serialize};
+
 use crate::infer::in_range;
 use crate::{Error, Named};
 
 /// The loss that must not get worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ReconcileLoss {
     /// The log loss, summed over labels: each label is an independent yes-or-no question.
     #[default]
@@ -12,7 +15,8 @@ pub enum ReconcileLoss {
     /// The Brier score, summed over labels. Only for hierarchies, where the log loss does not get
     /// worse either.
     Brier,
-    /// The log loss of softmax heads: the labels of each one-of group share one distribution.
+    /// The log loss of softmax heads, summed over heads: each level of a taxonomy is one
+    /// distribution. Only for forests in which each level is a one-of group.
     Categorical,
 }
 

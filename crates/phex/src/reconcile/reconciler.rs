@@ -77,6 +77,7 @@ impl Reconciler {
     /// # Errors
     /// [`Error::Shape`] when the values are not rows of one value per label.
     /// [`Error::NotFinished`] for a probability outside `[0, 1]` or a logit that is NaN.
+    /// [`Error::NotDistribution`] when a softmax head does not sum to 1 (up to 0.02).
     pub fn run<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<Reconciled<T>, Error> {
         let n = self.names.len();
         let count = self.check(rows)?;
@@ -121,6 +122,8 @@ impl Reconciler {
         for part in &self.compiled.parts {
             match part {
                 Part::Forest(part) => part.run(chunk, settings),
+                Part::Closure(part) => part.run(chunk, settings),
+                Part::Categorical(part) => part.run(chunk),
             }
         }
         self.fix_constants(chunk);
@@ -128,7 +131,7 @@ impl Reconciler {
 
     /// Labels that never change get the probability 0 or 1.
     fn fix_constants<T: Number>(&self, chunk: &mut Chunk<'_, T>) {
-        let brier = self.options.loss == ReconcileLoss::Brier;
+        let loss = self.options.loss;
         for (label, value) in self.compiled.constant.iter().enumerate() {
             let Some(on) = value else { continue };
             let target = if *on { T::ONE } else { T::ZERO };
@@ -144,7 +147,12 @@ impl Reconciler {
                 chunk.values(row, &[label as u32], ReconcileLoss::Log, &mut logit);
                 let logit = if *on { -logit[0] } else { logit[0] };
                 let outcome = &mut chunk.outcomes[row];
-                outcome.gain += weight * if brier { off * off } else { softplus(logit) };
+                outcome.gain += match loss {
+                    ReconcileLoss::Log => weight * softplus(logit),
+                    ReconcileLoss::Brier => weight * off * off,
+                    // The softmax of one label is 1, whatever its logit is.
+                    ReconcileLoss::Categorical => 0.0,
+                };
                 outcome.see_violation(off);
                 outcome.passes = outcome.passes.max(1);
                 chunk.probabilities[at] = target;
@@ -153,7 +161,7 @@ impl Reconciler {
     }
 
     /// Checks the values, and returns the number of rows.
-    fn check<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<usize, Error> {
+    pub(super) fn check<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<usize, Error> {
         let (n, values) = (self.names.len(), rows.values());
         if !values.len().is_multiple_of(n) {
             let expected = values.len().next_multiple_of(n);
@@ -167,12 +175,15 @@ impl Reconciler {
             FinishedRows::Probabilities(_) => (0.0..=1.0).contains(&value),
             FinishedRows::Logits(_) => !value.is_nan(),
         };
-        match values.iter().position(|value| !fits(value.to_f64())) {
-            None => Ok(values.len() / n),
-            Some(at) => {
-                let label = self.names[at % n].clone();
-                Err(Error::NotFinished { row: at / n, label, value: values[at].to_f64() })
+        if let Some(at) = values.iter().position(|value| !fits(value.to_f64())) {
+            let label = self.names[at % n].clone();
+            return Err(Error::NotFinished { row: at / n, label, value: values[at].to_f64() });
+        }
+        for part in &self.compiled.parts {
+            if let Part::Categorical(part) = part {
+                part.check(rows, &self.names)?;
             }
         }
+        Ok(values.len() / n)
     }
 }

@@ -9,7 +9,8 @@ pub enum FinishedRows<'a, T> {
     /// Probabilities in `[0, 1]`.
     Probabilities(&'a [T]),
     /// Logits `log(p / (1 − p))`. They keep the digits that probabilities near 1 lose. Infinite
-    /// logits stand for the probabilities 0 and 1.
+    /// logits stand for the probabilities 0 and 1. For the categorical loss, they are the logits of
+    /// softmax heads.
     Logits(&'a [T]),
 }
 

@@ -36,6 +36,11 @@ pub(in crate::reconcile) struct Component {
 }
 
 impl Component {
+    /// Whether labels exclude each other.
+    pub(in crate::reconcile) fn has_exclusions(&self) -> bool {
+        !self.sets.is_empty() || !self.one_of.is_empty()
+    }
+
     /// Whether every relation is hard.
     pub(in crate::reconcile) fn is_hard(&self) -> bool {
         self.edges.iter().all(|edge| edge.cap == f64::INFINITY)

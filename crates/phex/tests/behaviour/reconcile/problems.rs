@@ -11,6 +11,10 @@ pub(super) enum Class {
     Forest,
     /// A hierarchy in which labels have several parents.
     Dag,
+    /// Two hierarchies of any shape, and exclusions of labels of one and the other.
+    Opposites,
+    /// A hierarchy of any shape, and exclusions of two labels anywhere.
+    Pairs,
     /// A forest whose siblings fall into exclusive groups.
     Groups,
     /// A forest in which exactly one leaf is on.
@@ -46,6 +50,11 @@ impl Class {
                 builder.one_of_leaves("leaf");
                 builder.build().ok()?
             }
+            Class::Opposites => opposites(n, seed, &mut random)?,
+            Class::Pairs => {
+                let exclusions = 1 + random.below(3);
+                RandomGraph { shape: HierarchyShape::Dag, exclusions, ..tree }.draw()
+            }
             Class::Groups | Class::Mixed => grouped(&tree.draw(), &mut random, self)?,
             Class::General => RandomGraph { strengths: RandomStrengths::Hard, ..any }.draw(),
             Class::Soft => RandomGraph { strengths: RandomStrengths::Mixed, ..any }.draw(),
@@ -53,6 +62,28 @@ impl Class {
         let related = !graph.hierarchy().is_empty() || graph.has_exclusions();
         (related && !Oracle::new(&graph).legal_states().is_empty()).then_some(graph)
     }
+}
+
+/// Two hierarchies, `l…` and `r…`, and exclusions between them.
+fn opposites(n: usize, seed: u64, random: &mut Random) -> Option<RelationGraph> {
+    let mut builder = GraphBuilder::new();
+    let left = 1 + random.below(n - 1);
+    for (side, labels) in [("l", left), ("r", n - left)] {
+        let shape = HierarchyShape::Dag;
+        let half = RandomGraph { shape, ..RandomGraph::new(labels, seed ^ labels as u64) }.draw();
+        half.ids().for_each(|id| {
+            builder.label(&format!("{side}{}", half.name(id)));
+        });
+        for edge in half.hierarchy() {
+            let name = |id| format!("{side}{}", half.name(id));
+            builder.hierarchy(&name(edge.parent), &name(edge.child), None);
+        }
+    }
+    for _ in 0..1 + random.below(4) {
+        let (a, b) = (random.below(left), random.below(n - left));
+        builder.exclusion(&format!("ll{a}"), &format!("rl{b}"), None);
+    }
+    builder.build().ok()
 }
 
 /// A forest whose siblings are split into exclusive groups at random.
@@ -88,6 +119,22 @@ pub(super) fn truths(graph: &RelationGraph) -> Vec<Vec<bool>> {
     let states = Oracle::new(graph).legal_states();
     let of = |state: u32| (0..graph.len()).map(|label| state >> label & 1 == 1).collect();
     states.into_iter().map(of).collect()
+}
+
+/// One weight for each label: all 1, or of three sizes.
+pub(super) fn weights(labels: usize, seed: u64, weighted: bool) -> Vec<f64> {
+    let of = |label: usize| [0.3, 1.0, 2.5][(label * 7 + seed as usize) % 3];
+    (0..labels).map(|label| if weighted { of(label) } else { 1.0 }).collect()
+}
+
+/// The Brier score of probabilities.
+pub(super) fn brier(truth: &[bool], p: &[f64], weights: Option<&[f64]>) -> f64 {
+    let weight = |label: usize| weights.map_or(1.0, |weights| weights[label]);
+    let label = |(label, (&on, &p)): (usize, (&bool, &f64))| {
+        let off = if on { 1.0 - p } else { p };
+        weight(label) * off * off
+    };
+    truth.iter().zip(p).enumerate().map(label).sum()
 }
 
 /// The log loss of probabilities.

@@ -1,0 +1,112 @@
+//! A reconciler with fitted parameters.
+
+use std::sync::Arc;
+
+use super::calibration::{calibrated, exact_engine, logits_of};
+use super::levels::Levels;
+use super::parameters::FittedParameters;
+use super::report::FitReport;
+use crate::Error;
+use crate::graph::RelationGraph;
+use crate::infer::{Engine, Number};
+use crate::reconcile::{FinishedRows, ReconcileOptions, Reconciled, Reconciler};
+
+/// Calibrates rows with fitted parameters, and reconciles them. It is cheap to clone and can be
+/// shared between threads.
+///
+/// The guarantee holds against the calibrated input: for every legal truth, the loss of the output
+/// is below that of [`FittedReconciler::calibrate`] by at least [`Reconciled::gain`], where the loss
+/// of a label counts by its fitted weight. How the output compares with the input as it came is
+/// known for the held-out rows only, from the report.
+#[derive(Debug, Clone)]
+pub struct FittedReconciler {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    parameters: FittedParameters,
+    levels: Levels,
+    reconciler: Reconciler,
+    engine: Option<Engine>,
+    report: Option<FitReport>,
+}
+
+impl FittedReconciler {
+    /// A reconciler with parameters that were fitted before, for the same graph.
+    ///
+    /// # Errors
+    /// [`Error::Unfittable`] when the parameters belong to a graph with other levels, or when
+    /// weights are given. [`Error::OutOfRange`] for a parameter that no fit finds. Those of
+    /// [`Reconciler::compile`].
+    pub fn from_parameters(
+        graph: &RelationGraph,
+        parameters: &FittedParameters,
+        options: &ReconcileOptions,
+    ) -> Result<FittedReconciler, Error> {
+        FittedReconciler::with_report(graph, parameters.clone(), options, None)
+    }
+
+    pub(super) fn with_report(
+        graph: &RelationGraph,
+        parameters: FittedParameters,
+        options: &ReconcileOptions,
+        report: Option<FitReport>,
+    ) -> Result<FittedReconciler, Error> {
+        if options.weights.is_some() {
+            let reason = String::from("the weights of labels are fitted; give none");
+            return Err(Error::Unfittable { reason });
+        }
+        let levels = Levels::of(graph, parameters.loss);
+        parameters.check(&levels)?;
+        let weights = parameters.weights(&levels);
+        let options = ReconcileOptions { loss: parameters.loss, weights, ..options.clone() };
+        let reconciler = Reconciler::compile(graph, &options)?;
+        let engine = if parameters.form.infers() { Some(exact_engine(graph)?) } else { None };
+        let inner = Inner { parameters, levels, reconciler, engine, report };
+        Ok(FittedReconciler { inner: Arc::new(inner) })
+    }
+
+    /// The fitted parameters.
+    pub fn parameters(&self) -> &FittedParameters {
+        &self.inner.parameters
+    }
+
+    /// What the fit saw. `None` for parameters that were fitted before.
+    pub fn report(&self) -> Option<&FitReport> {
+        self.inner.report.as_ref()
+    }
+
+    /// The reconciler, with the fitted weights.
+    pub fn reconciler(&self) -> &Reconciler {
+        &self.inner.reconciler
+    }
+
+    /// The calibrated logits of rows: the input that the guarantee refers to.
+    ///
+    /// # Errors
+    /// Those of [`Reconciler::run`].
+    pub fn calibrate<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<Vec<T>, Error> {
+        let inner = &*self.inner;
+        inner.reconciler.check(rows)?;
+        let logits = logits_of(rows);
+        if inner.parameters.keeps_logits() {
+            return Ok(logits.into_iter().map(T::from_f64).collect());
+        }
+        let engine = inner.engine.as_ref();
+        let logits = calibrated(&inner.parameters, &inner.levels, engine, &logits)?;
+        Ok(logits.into_iter().map(T::from_f64).collect())
+    }
+
+    /// Calibrates a block of rows and makes it consistent.
+    ///
+    /// # Errors
+    /// Those of [`Reconciler::run`].
+    pub fn run<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<Reconciled<T>, Error> {
+        if self.inner.parameters.keeps_logits() {
+            return self.inner.reconciler.run(rows);
+        }
+        let calibrated = self.calibrate(rows)?;
+        self.inner.reconciler.run(FinishedRows::Logits(&calibrated))
+    }
+}

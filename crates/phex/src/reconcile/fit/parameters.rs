@@ -1,0 +1,146 @@
+//! Fitted parameters, and the calibrated logits that they make of a row.
+//!
+//! A label's logit `ℓ` becomes `ℓ / temperature + bias` of its level. A distribution over the labels
+//! of a head becomes `p^(1 / temperature)`, normalised.
+
+use serde::{Deserialize, Serialize};
+
+use super::levels::Levels;
+use super::options::FitForm;
+use crate::Error;
+use crate::infer::in_range;
+use crate::numeric::softplus;
+use crate::reconcile::ReconcileLoss;
+
+/// The parameters of one level or head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelParameters {
+    /// `level 0` for the most general labels, and so on.
+    pub name: String,
+    /// How many labels it has.
+    pub labels: usize,
+    /// The divisor of logits. Above 1, the classifier was too certain.
+    pub temperature: f64,
+    /// What is added to the divided logits.
+    pub bias: f64,
+    /// How much its labels count in the loss. Labels with a small weight give way.
+    pub weight: f64,
+}
+
+/// Everything that was fitted. It can be stored, and
+/// [`FittedReconciler::from_parameters`](super::FittedReconciler::from_parameters) reads it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FittedParameters {
+    /// Which of them are free.
+    pub form: FitForm,
+    /// The loss that they were fitted for.
+    pub loss: ReconcileLoss,
+    /// One entry per level, the most general first.
+    pub levels: Vec<LevelParameters>,
+}
+
+impl FittedParameters {
+    /// The parameters that change nothing.
+    pub(super) fn neutral(form: FitForm, loss: ReconcileLoss, levels: &Levels) -> FittedParameters {
+        let level = |(name, members): (&String, &Vec<usize>)| LevelParameters {
+            name: name.clone(),
+            labels: members.len(),
+            temperature: 1.0,
+            bias: 0.0,
+            weight: 1.0,
+        };
+        let levels = levels.names.iter().zip(&levels.members).map(level).collect();
+        FittedParameters { form, loss, levels }
+    }
+
+    /// Checks that they belong to the levels of a graph and that every value is in its range.
+    pub(super) fn check(&self, levels: &Levels) -> Result<(), Error> {
+        let mine = self.levels.iter().map(|level| (level.name.as_str(), level.labels));
+        let theirs = levels.names.iter().zip(&levels.members);
+        if !mine.eq(theirs.map(|(name, members)| (name.as_str(), members.len()))) {
+            let reason = String::from(
+                "the parameters were fitted for a graph with other levels; fit them again for this graph",
+            );
+            return Err(Error::Unfittable { reason });
+        }
+        for level in &self.levels {
+            let range = "between 0.001 and 1,000";
+            in_range("a temperature", level.temperature, range, |x| (1e-3..=1e3).contains(&x))?;
+            in_range("a bias", level.bias, "between -100 and 100", |x| x.abs() <= 100.0)?;
+        }
+        Ok(())
+    }
+
+    /// The weight of each label, `None` if all are alike.
+    pub(super) fn weights(&self, levels: &Levels) -> Option<Vec<f64>> {
+        if self.levels.iter().all(|level| level.weight == 1.0) {
+            return None;
+        }
+        let n = levels.members.iter().map(Vec::len).sum();
+        let mut weights = vec![1.0; n];
+        for (level, members) in self.levels.iter().zip(&levels.members) {
+            members.iter().for_each(|&label| weights[label] = level.weight);
+        }
+        Some(weights)
+    }
+
+    /// Whether logits stay as they are.
+    pub(super) fn keeps_logits(&self) -> bool {
+        !self.form.infers()
+            && self.levels.iter().all(|level| level.temperature == 1.0 && level.bias == 0.0)
+    }
+
+    /// The calibrated logits of a row, or the scores that inference starts from.
+    pub(super) fn apply(&self, levels: &Levels, logits: &[f64], out: &mut [f64]) {
+        for (level, members) in self.levels.iter().zip(&levels.members) {
+            let &LevelParameters { temperature, bias, .. } = level;
+            if !levels.heads {
+                members.iter().for_each(|&at| out[at] = logits[at] / temperature + bias);
+                continue;
+            }
+            for &at in members {
+                out[at] = -softplus(-logits[at]) / temperature;
+            }
+            if !self.form.infers() {
+                normalise(members, out);
+            }
+        }
+    }
+}
+
+/// Turns logarithms of unnormalised probabilities into logits. The odds of a label are its
+/// probability over the sum of the others, which keeps digits near 1.
+fn normalise(members: &[usize], values: &mut [f64]) {
+    let largest = members.iter().copied().max_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let Some(largest) = largest.filter(|&at| values[at].is_finite()) else { return };
+    let top = values[largest];
+    let others: f64 =
+        members.iter().filter(|&&at| at != largest).map(|&at| (values[at] - top).exp()).sum();
+    for &at in members {
+        let log = values[at] - top;
+        let rest = if at == largest { others } else { 1.0 + others - log.exp() };
+        values[at] = log - rest.ln();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_powers_that_sum_to_one() {
+        let levels =
+            Levels { names: vec![String::from("h")], members: vec![vec![0, 1, 2]], heads: true };
+        let loss = ReconcileLoss::Categorical;
+        let mut parameters = FittedParameters::neutral(FitForm::Temperature, loss, &levels);
+        parameters.levels[0].temperature = 2.0;
+        let p = [0.7f64, 0.2, 0.1];
+        let logits = p.map(crate::numeric::logit);
+        let mut out = [0.0; 3];
+        parameters.apply(&levels, &logits, &mut out);
+        let total: f64 = p.iter().map(|p| p.sqrt()).sum();
+        for (p, z) in p.iter().zip(out) {
+            assert!((crate::numeric::sigmoid(z) - p.sqrt() / total).abs() < 1e-12);
+        }
+    }
+}
