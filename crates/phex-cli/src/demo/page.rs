@@ -13,10 +13,8 @@ use crate::pages;
 pub(super) fn page(results: &DemoResults) -> anyhow::Result<Page> {
     let DemoResults { photos: of_photos, coarse: of_animals, broken, report } = results;
     let missing = "nothing was trained";
-    let (sigmoids, trained) = (
-        of_photos.methods.first().context(missing)?,
-        of_photos.methods.last().context(missing)?,
-    );
+    let (sigmoids, trained) =
+        (of_photos.methods.first().context(missing)?, of_photos.methods.last().context(missing)?);
     let graph = &of_photos.world.graph;
     let f1 = f1_by_label(graph, &trained.first.evaluation);
     let wrong = read(broken, "broken.toml")?.build()?;
@@ -26,7 +24,8 @@ pub(super) fn page(results: &DemoResults) -> anyhow::Result<Page> {
     );
     let diagram =
         |method: &MeasuredMethod| ReliabilityDiagram::new(method.name, &method.first.reliability);
-    let calibration = "The probability of the most probable animal of each test row, and how often it is right.";
+    let calibration =
+        "The probability of the most probable animal of each test row, and how often it is right.";
     let mut explained =
         Section::new("A mistake, explained").text("Somebody adds that birds are never outdoors.");
     for line in report.to_text(false).lines().filter(|line| !line.trim().is_empty()) {
@@ -58,11 +57,7 @@ pub(super) fn page(results: &DemoResults) -> anyhow::Result<Page> {
                 .with(&comparison(&of_animals.methods))
                 .text(&about)
                 .with(&pages::curves(&of_animals.model.model)),
-            explained.with(&GraphPicture {
-                graph: &wrong,
-                metric: String::new(),
-                values: &[],
-            }),
+            explained.with(&GraphPicture { graph: &wrong, metric: String::new(), values: &[] }),
         ],
     })
 }

@@ -80,8 +80,7 @@ impl PhotoWorld {
 
     /// Photos of one animal after another, of which everything is known.
     pub(super) fn photos(&self, rows: usize, seed: u64) -> anyhow::Result<Dataset> {
-        let (pet, indoors, outdoors) =
-            (self.id("pet")?, self.id("indoors")?, self.id("outdoors")?);
+        let (pet, indoors, outdoors) = (self.id("pet")?, self.id("indoors")?, self.id("outdoors")?);
         let topology = self.graph.topology();
         let mut maker = RowMaker::new(&self.graph, seed);
         for row in 0..rows {

@@ -39,7 +39,11 @@ pub(super) fn photos(tour: &PhotoTour) -> anyhow::Result<()> {
     let _ = write!(
         text,
         "\n\n{}",
-        heading(&format!("{} photos for training, {} for the test", photos::TRAINING, photos::TEST))
+        heading(&format!(
+            "{} photos for training, {} for the test",
+            photos::TRAINING,
+            photos::TEST
+        ))
     );
     tour.methods.iter().for_each(|method| text.push_str(&line(method)));
     output::text(&text)
@@ -78,7 +82,10 @@ pub(super) fn files(folder: &Path) -> anyhow::Result<()> {
 }
 
 fn heading(title: &str) -> String {
-    format!("{title:<NAMES$}{:>21}{:>10}{:>14}\n", "contradict themselves", "log-loss", "animal right")
+    format!(
+        "{title:<NAMES$}{:>21}{:>10}{:>14}\n",
+        "contradict themselves", "log-loss", "animal right"
+    )
 }
 
 fn line(method: &MeasuredMethod) -> String {

@@ -35,7 +35,11 @@ fn the_demo_fits_one_screen_and_its_commands_work() {
     let trained = rows(&text, "trained with relations (phex train)");
     let corrected = rows(&text, "the same, corrected by relations (phex infer)");
     let named = rows(&text, "softmax, only rows that name the animal");
-    assert_eq!((sigmoids.len(), trained.len(), corrected.len(), named.len()), (2, 2, 1, 1), "{text}");
+    assert_eq!(
+        (sigmoids.len(), trained.len(), corrected.len(), named.len()),
+        (2, 2, 1, 1),
+        "{text}"
+    );
     for (sigmoids, trained) in sigmoids.iter().zip(&trained) {
         assert!(sigmoids[0] > 50.0 && trained[0] == 0.0, "{text}");
         assert!(trained[1] < sigmoids[1] && trained[2] > sigmoids[2], "{text}");
