@@ -20,9 +20,11 @@
 //!   of these labels are rare, and otherwise training would first have to learn that. Rows with unknown
 //!   labels do not show the frequencies.
 //! - **Scale of inner scores.** In a single-label graph under relations, the scores of labels that have
-//!   children are multiplied by `inner_scale`. An inner score collects the gradients of all rows below
-//!   it; without the scale it moves first and most, and the leaves learn little. If a row may be several
-//!   things at once, inner labels have something of their own to learn, and the scale is 1.
+//!   children are multiplied by `inner_scale / √a`, where a leaf has `a` labels above it on average. An inner
+//!   score collects the gradients of all rows below it; without the scale it moves first and most, and the
+//!   leaves learn little. A step moves the sum of the `a` scores above a leaf by the sum of their squared
+//!   scales, which the root keeps at `inner_scale²`. If a row may be several things at once, inner labels have
+//!   something of their own to learn, and the scale is 1.
 //! - **Rows labelled with a leaf.** If at least `warm_up_rows` rows, but not all, are labelled with a
 //!   leaf, a linear head first trains on these alone ([`Recipe::warm_up_epochs`]), and a head with hidden
 //!   layers draws `leaf_share` of each batch from them.
@@ -60,7 +62,8 @@ pub struct Recipe {
     pub start: Start,
     /// Standardised features are clipped to ± this value; 0 means no clipping.
     pub feature_clip: f64,
-    /// Factor on the scores of labels that have children, in single-label graphs.
+    /// Factor on the scores of labels that have children, in single-label graphs with one such label above
+    /// each leaf ([`Recipe::inner_scale_of`]).
     pub inner_scale: f64,
     /// Share of each batch that is drawn from rows labelled with a leaf, for heads with hidden layers.
     pub leaf_share: f64,
@@ -259,7 +262,15 @@ impl Recipe {
 
     /// The factor on the scores of labels that have children, for a head under these relations.
     pub fn inner_scale_of(&self, graph: &RelationGraph) -> f64 {
-        if graph.is_single_label() { self.inner_scale } else { 1.0 }
+        if !graph.is_single_label() {
+            return 1.0;
+        }
+        let (mut leaves, mut above) = (0, 0);
+        for leaf in graph.leaves() {
+            leaves += 1;
+            above += graph.topology().ancestors(leaf).len();
+        }
+        self.inner_scale / (above as f64 / leaves.max(1) as f64).max(1.0).sqrt()
     }
 
     /// Which rows choose the epoch to keep, and for how long.
@@ -465,6 +476,18 @@ mod tests {
         let nested = config(true, r#"{"settings": {"head": {"inner_scale": 0.5}}}"#);
         assert_eq!(nested.head.inner_scale, 0.5);
         assert_eq!(config(true, r#"{"objective": "independent"}"#).head.inner_scale, 1.0);
+    }
+
+    #[test]
+    fn deeper_taxonomies_scale_inner_scores_more() {
+        let mut builder = GraphBuilder::new();
+        for [parent, child] in [["thing", "animal"], ["thing", "tool"], ["animal", "dog"]] {
+            builder.hierarchy(parent, child, None);
+        }
+        let graph = builder.single_label().build().unwrap();
+        // Above `tool` is one label, above `dog` are two.
+        let expected = Recipe::STANDARD.inner_scale / 1.5f64.sqrt();
+        assert!((Recipe::STANDARD.inner_scale_of(&graph) - expected).abs() < 1e-15);
     }
 
     #[test]
