@@ -119,7 +119,9 @@ def split(source: Source, seen: np.ndarray, unseen: np.ndarray, name: str, seed:
     deviation = np.sqrt((deviation**2).mean()) if name == "awa" else np.maximum(deviation, 1e-6)
 
     def scaled(at: np.ndarray) -> torch.Tensor:
-        return torch.tensor(np.hstack([(x[at] - mean) / deviation, np.ones((len(at), 1))]), dtype=torch.float32)
+        return torch.tensor(
+            np.hstack([(x[at] - mean) / deviation, np.ones((len(at), 1))]), dtype=torch.float32
+        )
 
     y, test_y = torch.tensor(source.y[rows]), torch.tensor(source.y[test])
     return Split(scaled(rows), y, scaled(test), test_y, seen, unseen, source.has)
@@ -249,7 +251,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="the folder that has awa/, cub/ and apy/")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the folder that has awa/, cub/ and apy/"
+    )
     parser.add_argument("--set", choices=["awa", "cub", "apy"], default="awa")
     parser.add_argument("--variable", type=float, nargs="*", default=[0.1, 0.3])
     parser.add_argument("--threads", type=int, default=1)
@@ -257,7 +261,9 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     source = load(arguments.set, arguments.data, np.random.default_rng(1))
     methods = Methods(source)
-    rates = {"awa": [3e-4, 1e-3, 3e-3], "cub": [3e-4, 1e-3, 3e-3], "apy": [1e-3, 3e-3, 1e-2]}[arguments.set]
+    rates = {"awa": [3e-4, 1e-3, 3e-3], "cub": [3e-4, 1e-3, 3e-3], "apy": [1e-3, 3e-3, 1e-2]}[
+        arguments.set
+    ]
     lines: dict[str, list[Callable[[Split, float], float]]] = {
         "constant, u = 15 (hard)": [lambda p, r: methods.constant(p, r, 15.0)],
         "constant, u = 0.3": [lambda p, r: methods.constant(p, r, 0.3)],
@@ -270,8 +276,12 @@ def main() -> None:
         "cross-fitted over rows, by kind": [lambda p, r: methods.folded(p, r, "kind", False)],
         "cross-fitted over rows, by attribute": [lambda p, r: methods.folded(p, r, "both", False)],
         "cross-fitted over classes, by kind": [lambda p, r: methods.folded(p, r, "kind", True)],
-        "cross-fitted over classes, one per attribute": [lambda p, r: methods.folded(p, r, "attribute", True)],
-        "cross-fitted over classes, two per attribute": [lambda p, r: methods.folded(p, r, "both", True)],
+        "cross-fitted over classes, one per attribute": [
+            lambda p, r: methods.folded(p, r, "attribute", True)
+        ],
+        "cross-fitted over classes, two per attribute": [
+            lambda p, r: methods.folded(p, r, "both", True)
+        ],
     }
     for u in arguments.variable:
         lines[f"variable (linear), u = {u}"] = [lambda p, r, u=u: methods.variable(p, r, u)]  # type: ignore[misc]
@@ -284,12 +294,16 @@ def main() -> None:
             _, rate, way = max(trials, key=lambda trial: trial[0])
             found[name].append(way(test, rate))
             print(f"fold {at + 1}, {name}: {found[name][-1]:.1f} (rate {rate})", flush=True)
-    best = max((name for name in found if name.startswith("constant")), key=lambda name: np.mean(found[name]))
+    best = max(
+        (name for name in found if name.startswith("constant")), key=lambda name: np.mean(found[name])
+    )
     print(f"\n{arguments.set}\n\n| strengths | accuracy | against {best} |\n|---|---:|---:|")
     for name, values in found.items():
         gain = np.array(values) - found[best]
         error = [float(np.std(x, ddof=1) / len(x) ** 0.5) for x in (np.array(values), gain)]
-        print(f"| {name} | {np.mean(values):.1f} ± {error[0]:.1f} | {gain.mean():+.1f} ± {error[1]:.1f} |")
+        print(
+            f"| {name} | {np.mean(values):.1f} ± {error[0]:.1f} | {gain.mean():+.1f} ± {error[1]:.1f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ fn the_demo_fits_one_screen_and_its_commands_work() {
     let (status, text, error) = run(path, &["demo"], "");
     assert_eq!(status, 0, "{error}");
     assert!(text.lines().count() <= 30, "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
     for name in ["photos.svg", "broken.toml", "report.html", "model/report.html"] {
         assert!(path.join("phex-demo").join(name).is_file(), "{name}");
     }
