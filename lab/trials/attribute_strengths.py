@@ -1,12 +1,12 @@
-"""Ways to learn the strengths between classes and attributes, tried on unseen classes of AwA, CUB and aPY.
+"""Ways to learn the strengths between classes and attributes, tried on unseen classes.
 
-One of the classes is on. Attribute a costs w_a if it is off and the class has it, and also if it is on and
-the class does not have it. Given the class the attributes are independent, so that with scores s
+One of the classes is on. Attribute a costs w_a if it is off and the class has it, and also if it is on
+and the class does not have it. Given the class the attributes are independent, so that with scores s
 
     log p(class) = Σ_a log(e^{s_a - on} + e^{-off}) + const.
 
-A linear head gives the scores; it is trained on the class of each row. The prediction is the most probable
-unseen class, and the result is the mean accuracy of these classes. Every line has the same trials: the
+A linear head gives the scores; it is trained on the class of each row. The prediction is the most
+probable unseen class, and the result is the mean accuracy of these classes. Every line has the same trials: the
 learning rate and, for constant and variable strengths, u are chosen on one fold of seen classes.
 
     python lab/trials/attribute_strengths.py --data DATA --set awa
@@ -168,7 +168,10 @@ def train(
 def held_out(
     part: Split, parts: list[tuple[torch.Tensor, torch.Tensor, np.ndarray]], form: str, given: float
 ) -> torch.Tensor:
-    """Strengths by the likelihood of rows under heads that have not seen them: head, rows, their classes."""
+    """Strengths by the likelihood of rows under heads that have not seen them.
+
+    Each part is a head, rows, and the classes to choose from.
+    """
     attributes = part.has.shape[1]
     shape = {"kind": (2, 1), "attribute": (1, attributes), "both": (2, attributes)}[form]
     factor = torch.ones(shape, requires_grad=True)

@@ -1,4 +1,4 @@
-"""The data of the demo, trained by the command line, by scikit-learn and by PyTorch: the same accuracy."""
+"""The command line, scikit-learn and PyTorch learn the same from the data of the demo."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import command_line
 
 import phex
-
-from command import command_line
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
@@ -75,6 +74,6 @@ def test_every_door_learns_the_same_from_the_data_of_the_demo(tmp_path: Path) ->
     for door, p in found.items():
         assert np.allclose(p[:, leaves].sum(axis=1), 1.0, atol=1e-4), door
         right[door] = float((np.array(graph.leaves)[p[:, leaves].argmax(axis=1)] == truth).mean())
-    # 2000 test rows: the standard error of a difference is at most 0.015. Weights differ by the held-out rows.
+    # The standard error of a difference is at most 0.015, and each door draws its own validation rows.
     assert max(right.values()) - min(right.values()) < 0.045, right
     assert min(right.values()) > 0.55, right
