@@ -6,8 +6,8 @@ and the class does not have it. Given the class the attributes are independent, 
     log p(class) = Σ_a log(e^{s_a - on} + e^{-off}) + const.
 
 A linear head gives the scores; it is trained on the class of each row. The prediction is the most
-probable unseen class, and the result is the mean accuracy of these classes. Every line has the same trials: the
-learning rate and, for constant and variable strengths, u are chosen on one fold of seen classes.
+probable unseen class, and the result is the mean accuracy of these classes. Every line chooses its
+learning rate, and one its u, on one fold of seen classes.
 
     python lab/trials/attribute_strengths.py --data DATA --set awa
 """
