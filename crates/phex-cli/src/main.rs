@@ -15,6 +15,7 @@ mod model;
 mod output;
 mod pages;
 mod predict;
+mod reconcile;
 mod samples;
 mod train;
 mod tune;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Graph(command) => graph::run(command),
         Command::Infer(command) => infer::run(command),
         Command::Map(command) => infer::map(command),
+        Command::Reconcile(command) => reconcile::run(command),
         Command::Train(command) => train::run(command),
         Command::Predict(command) => predict::run(command),
         Command::Eval(command) => eval::run(command),

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use phex_io::Output;
 use serde::Serialize;
 
@@ -28,6 +28,25 @@ pub(crate) fn summary<T: Serialize>(value: &T, data_on_stdout: bool) -> anyhow::
     }
     eprintln!("{}", serde_json::to_string_pretty(value)?);
     Ok(())
+}
+
+/// Writes a summary to `OUT.run.json` beside an output file, but not for streams and devices.
+pub(crate) fn write_beside<T: Serialize>(summary: &T, out: &Path) -> anyhow::Result<()> {
+    if !out.is_file() {
+        return Ok(());
+    }
+    let mut beside = out.to_owned().into_os_string();
+    beside.push(".run.json");
+    let text = serde_json::to_string_pretty(summary)? + "\n";
+    Ok(phex_io::write_text(beside.as_ref(), &text)?)
+}
+
+/// Refuses to write two tables to one file.
+pub(crate) fn different_files(files: &[&Path]) -> anyhow::Result<()> {
+    match (1..files.len()).find(|&at| files[..at].contains(&files[at])) {
+        Some(at) => bail!("{} would be written twice", files[at].display()),
+        None => Ok(()),
+    }
 }
 
 /// An error with its causes, and the option that helps if there is one. A cause that the message

@@ -81,11 +81,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     };
     writer.finish()?;
     summary.notes.iter().for_each(|note| eprintln!("phex: {note}"));
-    if command.out.is_file() {
-        let mut beside = command.out.clone().into_os_string();
-        beside.push(".run.json");
-        phex_io::write_text(beside.as_ref(), &(serde_json::to_string_pretty(&summary)? + "\n"))?;
-    }
+    output::write_beside(&summary, &command.out)?;
     if command.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;
     }

@@ -150,6 +150,18 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// The rows look like one softmax over labels that do not exclude each other.
+    #[error(
+        "every row sums to 1 over all {labels} labels, as one softmax does, but `{child}` is a kind of `{parent}` and not an alternative to it; if the classifier decides between the leaves, infer the other labels from its logits under a single-label graph"
+    )]
+    OneSoftmax {
+        /// How many labels there are.
+        labels: usize,
+        /// A label that has a label below it.
+        parent: String,
+        /// A label below it.
+        child: String,
+    },
     /// The probabilities of a softmax head are not a distribution.
     #[error(
         "row {row}: the probabilities of `{label}` and the other labels of its level sum to {sum}, not to 1; give the softmax of each level, or its logits"

@@ -63,3 +63,10 @@ pub(crate) struct LabelArguments {
     #[arg(long)]
     pub(crate) ancestors: bool,
 }
+
+impl LabelArguments {
+    /// Whether the labels are in a column or in files.
+    pub(crate) fn is_given(&self) -> bool {
+        self.label_column.is_some() || !self.label_file.is_empty()
+    }
+}

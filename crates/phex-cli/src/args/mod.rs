@@ -7,6 +7,7 @@ mod graph;
 mod names;
 mod numbers;
 mod predict;
+mod reconcile;
 mod rows;
 mod settings;
 mod train;
@@ -23,6 +24,7 @@ pub(crate) use graph::{
     ShowCommand, StatesCommand, TransformCommand,
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
+pub(crate) use reconcile::ReconcileCommand;
 pub(crate) use rows::{InferCommand, MapCommand, RowArguments, TableArguments};
 pub(crate) use train::{RunArguments, SettingArguments, TrainCommand, TrainingSet, TuneCommand};
 
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Graph(Box<GraphCommand>),
     /// Turn scores into consistent probabilities
     Infer(Box<InferCommand>),
+    /// Make the finished probabilities of a classifier consistent, and never worse
+    Reconcile(Box<ReconcileCommand>),
     /// Find the most probable consistent label sets of each row
     Map(Box<MapCommand>),
     /// Train a classifier through label relations

@@ -100,7 +100,7 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     bar.finish_and_clear();
     summary.finish(start);
     summary.complain();
-    summary.write_beside(&command.out)?;
+    output::write_beside(&summary, &command.out)?;
     if command.rows.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;
     }

@@ -13,6 +13,7 @@ use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use phex::infer::{Block, Engine, Evidence, Method, Posterior, Want};
 use phex::numeric::Scalar;
+use phex::reconcile::FinishedWatch;
 use phex_io::{ScoreRows, ScoreValues, ScoreWriter};
 
 use crate::args::InferCommand;
@@ -26,13 +27,13 @@ pub(crate) use source::{Source, use_threads};
 use summary::Summary;
 
 /// Rows that are in memory at a time; fewer if the table is wide.
-fn piece(labels: usize) -> usize {
+pub(crate) fn piece(labels: usize) -> usize {
     ((1 << 22) / labels.max(1)).clamp(64, 4096)
 }
 
 pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    different_files(command)?;
+    output::different_files(&command.files().collect::<Vec<_>>())?;
     use_threads(command.rows.threads);
     let device = Device::open(command.device.device)?;
     let model = command.rows.input.model()?;
@@ -62,17 +63,20 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
         ));
     }
     let bar = progress(source.total());
+    let mut watch = FinishedWatch::default();
     let labels = engine.model().len();
     let piece = device.piece(piece(labels), labels);
     while let Some((rows, evidence)) = source.next(piece)? {
         let count = rows.count;
         match &rows.values {
             ScoreValues::F32(scores) => {
+                watch.see(scores);
                 let posterior = runner.run(&block(labels, scores, evidence.as_deref()), want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, ScoreValues::F32, rows)?;
             }
             ScoreValues::F64(scores) => {
+                watch.see(scores);
                 let posterior = runner.run(&block(labels, scores, evidence.as_deref()), want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, ScoreValues::F64, rows)?;
@@ -89,9 +93,15 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
             "there are no bounds on log Z, because this engine is not approximate"
         });
     }
+    if watch.looks_finished() {
+        summary.note(
+            "all scores are between 0 and 1, as finished probabilities are, but scores are logits; \
+             `phex reconcile` makes finished probabilities consistent",
+        );
+    }
     summary.finish(start);
     summary.complain();
-    summary.write_beside(&command.out)?;
+    output::write_beside(&summary, &command.out)?;
     if command.rows.json {
         output::summary(&summary, command.has_data_on_standard_output())?;
     }
@@ -107,16 +117,6 @@ impl InferCommand {
 
     fn has_data_on_standard_output(&self) -> bool {
         self.files().any(|file| file.as_os_str() == "-")
-    }
-}
-
-/// Refuses to write two tables to one file.
-fn different_files(command: &InferCommand) -> anyhow::Result<()> {
-    let files: Vec<&Path> = command.files().collect();
-    let twice = (1..files.len()).find(|&at| files[..at].contains(&files[at]));
-    match twice {
-        Some(at) => bail!("{} would be written twice", files[at].display()),
-        None => Ok(()),
     }
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn block<'a, T: Scalar>(
 }
 
 /// A progress bar on standard error, if that is a terminal.
-fn progress(total: Option<u64>) -> ProgressBar {
+pub(crate) fn progress(total: Option<u64>) -> ProgressBar {
     let template = "{pos} rows {bar:40} {eta}";
     match (total, ProgressStyle::with_template(template)) {
         (Some(total), Ok(style)) => ProgressBar::new(total).with_style(style),

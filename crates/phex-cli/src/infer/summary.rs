@@ -1,10 +1,7 @@
 //! The summary of a run, for people and for programs.
 
-use std::io::Write as _;
-use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Context as _;
 use phex::infer::{Engine, Method, Plan, Posterior, RowStatus, Trust};
 use serde::Serialize;
 
@@ -118,19 +115,6 @@ impl Summary {
     /// Whether no row has bounds on log Z.
     pub(super) fn is_without_bounds(&self) -> bool {
         self.diagnosis.as_ref().is_none_or(|diagnosis| !diagnosis.has_bounds())
-    }
-
-    /// Writes `OUT.run.json` beside an output file, but not for streams and devices.
-    pub(super) fn write_beside(&self, out: &Path) -> anyhow::Result<()> {
-        if !out.is_file() {
-            return Ok(());
-        }
-        let mut beside = out.to_owned().into_os_string();
-        beside.push(".run.json");
-        let name = || beside.display().to_string();
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        let mut file = phex_io::Output::create(beside.as_ref()).with_context(name)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.finish()).with_context(name)
     }
 
     /// Reports on standard error which rows have no answer, and which should not be trusted.

@@ -9,6 +9,7 @@ mod device;
 mod graph;
 mod infer;
 mod interchange;
+mod reconcile;
 mod resume;
 mod taxonomy;
 mod train;

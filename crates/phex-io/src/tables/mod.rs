@@ -6,6 +6,7 @@
 //! - [`scores`] reads and writes tables with one row per example and one column per label, in
 //!   pieces, so that memory does not grow with the length of a table. `docs/reference/tables.md` describes
 //!   them.
+//! - [`label_weights`] reads how much each label counts.
 //! - [`dataset`] reads features and targets for training into memory. `docs/reference/datasets.md` describes
 //!   them.
 
@@ -13,6 +14,7 @@ mod cursor;
 mod dataset;
 mod format;
 mod input;
+mod label_weights;
 mod scores;
 
 pub use dataset::{
@@ -21,6 +23,7 @@ pub use dataset::{
     read_dataset, read_label_names,
 };
 pub use format::TableFormat;
+pub use label_weights::read_label_weights;
 pub use scores::{
     EvidenceReader, EvidenceRows, Precision, ScoreReader, ScoreRows, ScoreValues, ScoreWriter,
 };

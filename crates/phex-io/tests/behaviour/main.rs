@@ -13,6 +13,7 @@ mod documentation;
 mod graphs_hostile;
 mod ising;
 mod labels;
+mod probabilities;
 mod real_files;
 mod round_trip;
 mod schema;

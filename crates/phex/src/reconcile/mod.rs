@@ -31,6 +31,7 @@ mod compile;
 mod family;
 mod fit;
 mod forest;
+mod input;
 mod options;
 mod plan;
 mod pool;
@@ -43,6 +44,7 @@ pub use fit::{
     BrokenRelation, FitCandidate, FitForm, FitOptions, FitReport, FittedParameters,
     FittedReconciler, IllegalTruths, LevelParameters, fit,
 };
+pub use input::{FinishedWatch, clipped_rows, refuse_softmax};
 pub use options::{ReconcileLoss, ReconcileOptions};
 pub use plan::{PlannedPart, ReconcileEngine, ReconcilePlan};
 pub use reconciler::Reconciler;

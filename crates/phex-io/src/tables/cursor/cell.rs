@@ -111,6 +111,33 @@ macro_rules! score {
 score!(f32);
 score!(f64);
 
+/// A finished probability: a number from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(transparent)]
+pub(in crate::tables) struct Probability<T>(pub(in crate::tables) T);
+
+macro_rules! probability {
+    ($type:ident) => {
+        impl BlockValue for Probability<$type> {
+            const MISSING: Probability<$type> = Probability($type::NAN);
+            const EXPECTED: &'static str = "a probability is a number from 0 to 1";
+
+            #[inline]
+            fn from_number(number: f64) -> Option<Probability<$type>> {
+                (0.0..=1.0).contains(&number).then_some(Probability(number as $type))
+            }
+
+            #[inline]
+            fn from_text(text: &str) -> Option<Probability<$type>> {
+                text.trim().parse().ok().and_then(Self::from_number)
+            }
+        }
+    };
+}
+
+probability!(f32);
+probability!(f64);
+
 impl BlockValue for Evidence {
     const MISSING: Evidence = Evidence::Unknown;
     const EXPECTED: &'static str = "a cell is 1 (on), 0 (off), or empty, -1 or nan (unknown)";
@@ -142,6 +169,17 @@ mod tests {
         }
         for text in ["2", "0.5", "yes", "inf", "1 1"] {
             assert_eq!(Evidence::from_text(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn probabilities_are_from_0_to_1() {
+        for text in ["0", "1", " 0.25 ", "1e-300", "-0"] {
+            assert!(Probability::<f64>::from_text(text).is_some(), "{text}");
+            assert!(Probability::<f32>::from_text(text).is_some(), "{text}");
+        }
+        for text in ["", "nan", "1.0000001", "-1e-9", "inf", "x"] {
+            assert_eq!(Probability::<f64>::from_text(text), None, "{text}");
         }
     }
 

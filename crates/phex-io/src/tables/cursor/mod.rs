@@ -28,7 +28,8 @@ use std::path::Path;
 pub(crate) use arff::ArffHeader;
 pub(super) use arff::Hierarchy;
 pub(super) use cell::{
-    BlockColumn, BlockColumns, BlockValue, ColumnNeed, ColumnType, NumberType, RecordCell,
+    BlockColumn, BlockColumns, BlockValue, ColumnNeed, ColumnType, NumberType, Probability,
+    RecordCell,
 };
 pub(super) use npy::NpyCursor;
 

@@ -7,9 +7,9 @@ use std::path::Path;
 use super::columns::WantedColumns;
 use super::{EvidenceRows, Precision, ScoreRows, ScoreValues};
 use crate::tables::TableFormat;
-use crate::tables::cursor::{BlockColumns, BlockValue, RecordCursor};
+use crate::tables::cursor::{BlockColumns, BlockValue, Probability, RecordCursor};
 use crate::tables::input::TableInput;
-use crate::{Error, Limits};
+use crate::{CellLocation, Error, Limits, RecordNumber};
 
 /// A table that is read in blocks.
 struct BlockReader {
@@ -64,7 +64,13 @@ impl BlockReader {
 /// assert!(reader.next_rows(1000)?.is_none());
 /// # Ok::<(), phex_io::Error>(())
 /// ```
-pub struct ScoreReader(BlockReader);
+pub struct ScoreReader {
+    table: BlockReader,
+    /// Whether the values are finished probabilities.
+    finished: bool,
+    /// How many rows were read.
+    done: u64,
+}
 
 impl ScoreReader {
     /// Opens a file, or standard input for `-`. Without a format, the name of the file decides, then
@@ -83,7 +89,22 @@ impl ScoreReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<ScoreReader, Error> {
-        ScoreReader::new(TableInput::open(path, format)?, labels, keep, limits)
+        ScoreReader::new(TableInput::open(path, format)?, labels, keep, limits, false)
+    }
+
+    /// Opens a table of finished probabilities, as [`ScoreReader::open`] does. Every cell must hold a
+    /// number from 0 to 1.
+    ///
+    /// # Errors
+    /// As for [`ScoreReader::open`].
+    pub fn open_probabilities(
+        path: &Path,
+        format: Option<TableFormat>,
+        labels: &[String],
+        keep: &[String],
+        limits: &Limits,
+    ) -> Result<ScoreReader, Error> {
+        ScoreReader::new(TableInput::open(path, format)?, labels, keep, limits, true)
     }
 
     /// Reads a stream, which messages call `name`. Parquet goes through a temporary file.
@@ -99,7 +120,7 @@ impl ScoreReader {
         limits: &Limits,
     ) -> Result<ScoreReader, Error> {
         let input = TableInput::from_reader(Box::new(reader), name, format)?;
-        ScoreReader::new(input, labels, keep, limits)
+        ScoreReader::new(input, labels, keep, limits, false)
     }
 
     fn new(
@@ -107,50 +128,80 @@ impl ScoreReader {
         labels: &[String],
         keep: &[String],
         limits: &Limits,
+        finished: bool,
     ) -> Result<ScoreReader, Error> {
         let wanted = WantedColumns { labels, keep, evidence: false };
-        Ok(ScoreReader(BlockReader::new(input, wanted, limits)?))
+        Ok(ScoreReader { table: BlockReader::new(input, wanted, limits)?, finished, done: 0 })
     }
 
     /// The format of the table.
     pub fn format(&self) -> TableFormat {
-        self.0.format
+        self.table.format
     }
 
     /// The precision of the scores, which is the same for all rows.
     pub fn precision(&self) -> Precision {
-        self.0.precision
+        self.table.precision
     }
 
     /// How many rows the table claims to have, if it does.
     pub fn rows(&self) -> Option<u64> {
-        self.0.cursor.rows()
+        self.table.cursor.rows()
     }
 
     /// The next `max_rows` rows, fewer only at the end, and `None` after it.
     ///
     /// # Errors
-    /// When the file cannot be read or is damaged, or a cell is not a number. The reader must not be
+    /// When the file cannot be read or is damaged, or a cell is not a number (a probability, if the
+    /// table holds probabilities). The reader must not be
     /// used after that.
     pub fn next_rows(&mut self, max_rows: usize) -> Result<Option<ScoreRows>, Error> {
-        Ok(match self.0.precision {
-            Precision::F32 => self.0.next_block(max_rows)?.map(|(count, values, kept)| ScoreRows {
-                count,
-                values: ScoreValues::F32(values),
-                kept,
+        let rows = match (self.table.precision, self.finished) {
+            (Precision::F32, false) => rows(self.table.next_block(max_rows)?, ScoreValues::F32),
+            (Precision::F64, false) => rows(self.table.next_block(max_rows)?, ScoreValues::F64),
+            (Precision::F32, true) => rows(self.table.next_block(max_rows)?, |values| {
+                ScoreValues::F32(values.into_iter().map(|Probability(p)| p).collect())
             }),
-            Precision::F64 => self.0.next_block(max_rows)?.map(|(count, values, kept)| ScoreRows {
-                count,
-                values: ScoreValues::F64(values),
-                kept,
+            (Precision::F64, true) => rows(self.table.next_block(max_rows)?, |values| {
+                ScoreValues::F64(values.into_iter().map(|Probability(p)| p).collect())
             }),
-        })
+        };
+        if let (Some(rows), true) = (&rows, self.finished) {
+            self.check_complete(rows)?;
+        }
+        self.done += rows.as_ref().map_or(0, |rows| rows.count as u64);
+        Ok(rows)
     }
+
+    /// Refuses rows in which a probability is missing, as it may be in Parquet.
+    fn check_complete(&self, rows: &ScoreRows) -> Result<(), Error> {
+        let missing = match &rows.values {
+            ScoreValues::F32(values) => values.iter().position(|p| p.is_nan()),
+            ScoreValues::F64(values) => values.iter().position(|p| p.is_nan()),
+        };
+        let Some(at) = missing else { return Ok(()) };
+        let labels = &self.table.columns.labels;
+        let location = CellLocation {
+            path: self.table.cursor.path().to_owned(),
+            record: RecordNumber::Row(self.done + (at / labels.len()) as u64 + 1),
+            column: labels[at % labels.len()].clone(),
+        };
+        let message = format!("the cell is empty; {}", Probability::<f64>::EXPECTED);
+        Err(Error::Cell { location, message })
+    }
+}
+
+/// A block as rows of a table.
+fn rows<T>(
+    block: Option<Block<T>>,
+    values: impl FnOnce(Vec<T>) -> ScoreValues,
+) -> Option<ScoreRows> {
+    block.map(|(count, block, kept)| ScoreRows { count, values: values(block), kept })
 }
 
 impl fmt::Debug for ScoreReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScoreReader").field("format", &self.0.format).finish_non_exhaustive()
+        f.debug_struct("ScoreReader").field("format", &self.table.format).finish_non_exhaustive()
     }
 }
 
