@@ -10,6 +10,12 @@ or soft, and phex turns the scores of any classifier into consistent probabiliti
 >>> model.marginals([[0.0, 2.0, -1.0]]).round(3)
 array([[0.898, 0.757, 0.038]])
 
+Those are the scores of a classifier that is trained through the relations. Finished probabilities of
+any other classifier are made consistent by `reconcile`, which never makes a row worse:
+
+>>> phex.reconcile(graph, [[0.5, 0.6, 0.1]]).round(3)
+array([[0.587, 0.514, 0.073]])
+
 `phex.torch` trains networks through the relations, `phex.sklearn` has estimators, `phex.plot` draws.
 """
 
@@ -18,7 +24,9 @@ from phex._core import (
     Graph,
     GraphBuilder,
     Plan,
+    PlannedPart,
     Posterior,
+    ReconcilePlan,
     Report,
     RootCause,
     Step,
@@ -32,6 +40,7 @@ from phex.errors import (
     BudgetError,
     EngineError,
     FileError,
+    FinishedWarning,
     GraphError,
     InputError,
     PhexError,
@@ -39,6 +48,7 @@ from phex.errors import (
 )
 from phex.interchange import from_networkx, to_bqm, to_networkx
 from phex.model import LabelSets, Model
+from phex.reconciler import Reconciled, Reconciler, reconcile
 
 load = Graph.load
 
@@ -47,6 +57,7 @@ __all__ = [
     "EngineError",
     "FileError",
     "Finding",
+    "FinishedWarning",
     "Graph",
     "GraphBuilder",
     "GraphError",
@@ -55,7 +66,11 @@ __all__ = [
     "Model",
     "PhexError",
     "Plan",
+    "PlannedPart",
     "Posterior",
+    "ReconcilePlan",
+    "Reconciled",
+    "Reconciler",
     "Report",
     "RootCause",
     "Step",
@@ -65,6 +80,7 @@ __all__ = [
     "__version__",
     "from_networkx",
     "load",
+    "reconcile",
     "set_threads",
     "threads",
     "to_bqm",

@@ -22,7 +22,11 @@ __all__ = [
     "GraphBuilder",
     "Head",
     "Plan",
+    "PlannedPart",
     "Posterior",
+    "ReconcilePlan",
+    "Reconciled",
+    "Reconciler",
     "Report",
     "RootCause",
     "Step",
@@ -35,6 +39,7 @@ __all__ = [
     "epoch_rows",
     "exclusion_marks",
     "graph_layout",
+    "looks_finished",
     "read_evidence",
     "rows_with_leaf",
     "score_scales",
@@ -67,6 +72,7 @@ def epoch_rows(
     rank: int = 0,
     of: int = 1,
 ) -> NDArray[np.int64]: ...
+def looks_finished(values: Scores, labels: int) -> bool: ...
 def bad_score(row: int, label: str) -> str: ...
 def contradiction(row: int, labels: list[str], evidence: list[int]) -> str: ...
 
@@ -456,6 +462,99 @@ class Engine:
         self, logits: NDArray[_Real], vectors: NDArray[_Real], known: Known | None = None
     ) -> NDArray[_Real]: ...
     def to_bqm(self, logits: Float64, hard: float | None = None) -> str: ...
+
+@final
+class PlannedPart:
+    @property
+    def engine(self) -> str: ...
+    @property
+    def parts(self) -> int: ...
+    @property
+    def labels(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def hull(self) -> bool: ...
+    @property
+    def operations(self) -> float: ...
+
+@final
+class ReconcilePlan:
+    @property
+    def parts(self) -> list[PlannedPart]: ...
+    @property
+    def engines(self) -> list[str]: ...
+    @property
+    def hull(self) -> bool: ...
+    @property
+    def never(self) -> int: ...
+    @property
+    def always(self) -> int: ...
+    @property
+    def free(self) -> int: ...
+    @property
+    def soft(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+@final
+class Reconciled:
+    @property
+    def probabilities(self) -> Scores: ...
+    @property
+    def gain(self) -> Float64: ...
+    @property
+    def gap(self) -> Float64: ...
+    @property
+    def violation(self) -> Float64: ...
+    @property
+    def input_violation(self) -> Float64: ...
+    @property
+    def passes(self) -> NDArray[np.uint32]: ...
+    @property
+    def trust(self) -> list[str]: ...
+    @property
+    def error(self) -> Float64: ...
+
+@final
+class Reconciler:
+    def __new__(
+        cls,
+        graph: Graph,
+        *,
+        loss: str = "log",
+        weights: Float64 | None = None,
+        tolerance: float | None = None,
+        passes: int | None = None,
+        engine: str | None = None,
+    ) -> Self: ...
+    @property
+    def plan(self) -> ReconcilePlan: ...
+    def __len__(self) -> int: ...
+    @property
+    def parameters(self) -> str | None: ...
+    @property
+    def report(self) -> tuple[str, str] | None: ...
+    def run(self, values: Scores, *, logits: bool = False) -> Reconciled: ...
+    def fit(
+        self,
+        values: Scores,
+        known: Known,
+        *,
+        logits: bool = False,
+        forms: list[str] | None = None,
+        folds: int | None = None,
+        noise: float | None = None,
+        rows: int | None = None,
+    ) -> Reconciler: ...
+    @staticmethod
+    def restore(
+        graph: Graph, parameters: str, tolerance: float | None, passes: int | None
+    ) -> Reconciler: ...
 
 @final
 class Strengths:

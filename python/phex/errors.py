@@ -20,6 +20,7 @@ __all__ = [
     "BudgetError",
     "EngineError",
     "FileError",
+    "FinishedWarning",
     "GraphError",
     "InputError",
     "PhexError",
@@ -59,3 +60,7 @@ class InputError(PhexError):
 
 class TrainingError(PhexError):
     """Training cannot start or continue."""
+
+
+class FinishedWarning(UserWarning):
+    """Scores look like finished probabilities, which `phex.reconcile` makes consistent."""

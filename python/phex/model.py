@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from html import escape
 from typing import Any, NamedTuple
@@ -9,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phex._core import SCORE_LIMIT, Engine, Graph, Plan, Posterior, bad_score
+from phex._core import SCORE_LIMIT, Engine, Graph, Plan, Posterior, bad_score, looks_finished
 from phex._types import Flags, Float64, Known
-from phex.errors import InputError
+from phex.errors import FinishedWarning, InputError
 from phex.tables import Rows, read_known, read_scores, read_weights
 
 __all__ = ["LabelSets", "Model"]
@@ -89,9 +90,24 @@ class Model:
         Raises:
             InputError: A score is NaN or infinite, or no legal state agrees with the evidence. `infer`
                 answers the other rows.
+
+        Warns:
+            FinishedWarning: All scores are between 0 and 1, so they may be finished probabilities, which
+                `phex.reconcile` makes consistent.
         """
         rows, known = self._read(logits, evidence)
+        if looks_finished(rows.values, len(self.labels)):
+            warnings.warn(
+                "all scores are between 0 and 1, as finished probabilities are, but scores are logits; "
+                "`phex.reconcile` makes finished probabilities consistent",
+                FinishedWarning,
+                stacklevel=2,
+            )
         return rows.restore(self._engine.marginals(rows.values, known), self.labels)
+
+    def _marginals(self, logits: Float64) -> Float64:
+        """The probability of each label, for logits that are computed here."""
+        return self._engine.marginals(logits, None)
 
     def log_partition(self, logits: Any, evidence: Any = None) -> Any:
         """The log-partition of each row: minus infinity if no legal state agrees with the evidence.

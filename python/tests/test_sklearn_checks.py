@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from phex.sklearn import RelationCalibrator, RelationClassifier
+from phex.sklearn import RelationCalibrator, RelationClassifier, RelationReconciler
 
 WEIGHTS = (
     "training goes over shuffled batches of rows, and standardises features by rows without weights, so "
@@ -32,6 +32,8 @@ def expected(estimator: Any) -> dict[str, str]:
         RelationClassifier(hidden=(16,)),
         RelationCalibrator(LogisticRegression()),
         RelationCalibrator(DecisionTreeClassifier(max_depth=3, random_state=0)),
+        RelationReconciler(LogisticRegression()),
+        RelationReconciler(DecisionTreeClassifier(max_depth=3, random_state=0)),
     ],
     expected_failed_checks=expected,
 )

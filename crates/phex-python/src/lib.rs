@@ -16,6 +16,7 @@ mod layout;
 mod options;
 mod posterior;
 mod recipe;
+mod reconcile;
 mod report;
 mod strength;
 mod strengths;
@@ -40,6 +41,7 @@ mod _core {
         layout::{exclusion_marks, graph_layout},
         posterior::{Gradients, Plan, Posterior},
         recipe::{epoch_rows, rows_with_leaf, score_scales},
+        reconcile::{PlannedPart, ReconcilePlan, ReconciledRows, ReconcilerCore, looks_finished},
         report::{Finding, Report, RootCause, Step},
         strength::Strength,
         strengths::Strengths,

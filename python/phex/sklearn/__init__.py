@@ -1,8 +1,9 @@
 """Estimators for scikit-learn. Needs `phex[sklearn]`.
 
 `RelationClassifier` trains a linear head or a small network through the relations of its labels;
-`RelationCalibrator` makes the probabilities of any classifier consistent with them, and calibrates them.
-Both go into pipelines, searches and cross-validation as other classifiers do.
+`RelationReconciler` makes the probabilities of any classifier consistent with them, and never worse;
+`RelationCalibrator` infers them from its scores, and calibrates them. All go into pipelines, searches
+and cross-validation as other classifiers do.
 
 >>> import numpy as np, phex
 >>> from phex.sklearn import RelationClassifier
@@ -18,6 +19,7 @@ A row may know less than another: `pet` says that it is a dog, a cat or another 
 
 from phex.sklearn._calibrator import RelationCalibrator
 from phex.sklearn._classifier import RelationClassifier
+from phex.sklearn._reconciler import RelationReconciler
 from phex.sklearn._targets import label_matrix
 
-__all__ = ["RelationCalibrator", "RelationClassifier", "label_matrix"]
+__all__ = ["RelationCalibrator", "RelationClassifier", "RelationReconciler", "label_matrix"]

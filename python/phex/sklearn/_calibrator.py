@@ -7,22 +7,21 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import check_is_fitted
 
 from phex._core import Graph
 from phex._types import Flags, Float64
 from phex.errors import InputError
 from phex.model import Model
-from phex.sklearn._answers import RelationAnswers, candidates
+from phex.sklearn._answers import RelationAnswers
 from phex.sklearn._calibration import Search, calibrate
 from phex.sklearn._classifier import read_weights
 from phex.sklearn._scores import answers_with_sets, read_logits
-from phex.sklearn._targets import Targets, read_relations, read_targets
+from phex.sklearn._targets import read_relations, read_targets
+from phex.sklearn._wrapped import WrappedEstimator
 
 __all__ = ["RelationCalibrator"]
 
@@ -43,7 +42,7 @@ def _with_one_of(graph: Graph, classes: list[int]) -> Graph:
     return Graph.from_json(json.dumps(written))
 
 
-class RelationCalibrator(RelationAnswers):
+class RelationCalibrator(WrappedEstimator, RelationAnswers):
     """Makes the answers of a classifier consistent with relations, and calibrates them.
 
     The scores of the classifier, divided by a temperature, become logits of the labels of the graph, and
@@ -151,15 +150,6 @@ class RelationCalibrator(RelationAnswers):
         self.decide = decide
         self.threshold = threshold
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        if inner.classifier_tags is not None:
-            tags.classifier_tags = inner.classifier_tags
-        tags.no_validation = inner.no_validation
-        return tags
-
     def fit(self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None) -> Self:
         """Trains the estimator, unless it is frozen, and calibrates.
 
@@ -186,9 +176,11 @@ class RelationCalibrator(RelationAnswers):
             self.estimator_ = self.estimator
             self._scores_sets = answers_with_sets(self.estimator_, _safe_indexing(X, [0]))
             self._find_columns(targets.graph, getattr(self.estimator_, "classes_", None))
-            logits = self._logits(self.estimator_, X)
+            logits = self._table(self.estimator_, X)
         else:
-            logits = self._cross_fit(X, targets, weights, temperature)
+            strengths = isinstance(self.strength, (list, tuple)) or self.strength == "tune"
+            held_out = temperature is None or self._is_biased() or strengths
+            logits = self._train(X, targets, weights, held_out)
         graph, chosen = targets.graph, None
         if not self._scores_sets:
             chosen = [self._column_of[value] for value in np.asarray(self.estimator_.classes_).tolist()]
@@ -205,9 +197,7 @@ class RelationCalibrator(RelationAnswers):
         found = calibrate(graph, search, self.strength)
         self.graph_, self.temperature_, self.bias_, self.calibration_loss_ = found
         self.model_ = Model(self.graph_)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._pass_on_features()
         return self
 
     def _temperature(self) -> float | None:
@@ -224,96 +214,24 @@ class RelationCalibrator(RelationAnswers):
             return bool(self.bias)
         return self._scores_sets and self.temperature == "fit"
 
-    def _find_columns(self, graph: Graph, classes: Any) -> None:
-        """The label of each score, and the labels that cannot be on because they have no score."""
-        self._width = len(graph)
-        self._least: list[int] = []
-        if self._scores_sets:
-            names = list(graph.labels if self.labels is None else self.labels)
-            place = {label: at for at, label in enumerate(graph.labels)}
-            unknown = [name for name in names if name not in place]
-            if unknown:
-                raise InputError(f"labels: `{unknown[0]}` is not a label of the graph")
-            self._outputs = [place[name] for name in names]
-            return
-        values = np.asarray(classes).tolist()
-        unknown = [value for value in values if value not in self._column_of]
-        if unknown:
-            raise InputError(
-                f"the estimator has the class {unknown[0]!r}, which is not a label of the graph"
-            )
-        self._outputs = [self._column_of[value] for value in values]
-        names = [graph.labels[at] for at in self._outputs]
-        least = set(self._outputs)
-        for members in graph.one_of.values():
-            if set(members).intersection(names):
-                least.update(graph.index(label) for label in members)
-        self._least = sorted(least)
-
-    def _logits(self, estimator: Any, X: Any) -> Float64:
+    def _table(self, estimator: Any, X: Any) -> Float64:
         """The scores of a fitted estimator in the columns of their labels."""
         scores = read_logits(estimator, X, self._scores_sets, self.floor)
-        columns = self._outputs
-        if scores.classes is not None:
-            columns = [self._column_of[value] for value in scores.classes.tolist()]
-        if scores.logits.ndim != 2 or scores.logits.shape[1] != len(columns):
-            raise InputError(
-                f"the scores of the estimator have the shape {scores.logits.shape}, and there are "
-                f"{len(columns)} labels; name them with `labels`"
-            )
+        columns = self._columns_of(scores.logits, scores.classes)
         logits = np.zeros((len(scores.logits), self._width))
         logits[:, self._least] = scores.least
         logits[:, columns] = scores.logits
         return logits
 
-    def _cross_fit(
-        self, X: Any, targets: Targets, weights: Float64 | None, temperature: float | None
-    ) -> Float64:
-        """Trains the estimator on all rows, and scores each row with one that has not seen it."""
-        known, given = targets.known, targets.given
-        self._scores_sets = given is None
-        rows = np.arange(len(known))
-        if given is None:
-            self._find_columns(targets.graph, None)
-            y = known[:, self._outputs].astype(np.int_)
-            if (y < 0).any():
-                row = int(np.flatnonzero((y < 0).any(axis=1))[0])
-                raise InputError(
-                    f"row {row} has unknown labels, on which the estimator cannot be trained; train it "
-                    "on other data, and give FrozenEstimator(estimator)"
-                )
-            usable = np.ones(len(y), dtype=np.bool_)
-        else:
-            y = targets.values[given]
-            usable = np.isin(given, candidates(targets.graph, self.classes, given))
-            if not usable.any():
-                raise InputError("no row has a label that is one of the classes; see `classes`")
-            self._find_columns(targets.graph, np.unique(y[usable]))
-        takes_weights = weights is not None and has_fit_parameter(self.estimator, "sample_weight")
-
-        def train(some: NDArray[np.intp]) -> Any:
-            some = some[usable[some]]
-            more = {"sample_weight": weights[some]} if weights is not None and takes_weights else {}
-            return clone(self.estimator).fit(_safe_indexing(X, some), y[some], **more)
-
-        self.estimator_ = train(rows)
-        strengths = isinstance(self.strength, (list, tuple)) or self.strength == "tune"
-        if temperature is not None and not self._is_biased() and not strengths:
-            return self._logits(self.estimator_, X)
-        logits = np.empty((len(rows), self._width))
-        for some, others in check_cv(self.cv, y, classifier=given is not None).split(rows, y):
-            logits[others] = self._logits(train(some), _safe_indexing(X, others))
-        return logits
-
     def _calibrated(self, X: Any) -> Float64:
         check_is_fitted(self)
-        logits: Float64 = self._logits(self.estimator_, X) / self.temperature_ + self.bias_
+        logits: Float64 = self._table(self.estimator_, X) / self.temperature_ + self.bias_
         return logits
 
     def predict_marginals(self, X: Any) -> Float64:
         """The probability of each label of the graph: rows × `labels_`. They do not sum to one."""
         logits = self._calibrated(X)
-        answer: Float64 = self.model_.marginals(logits)
+        answer: Float64 = self.model_._marginals(logits)
         return answer
 
     def _consistent(self, X: Any) -> Flags:

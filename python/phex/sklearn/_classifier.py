@@ -346,7 +346,7 @@ class RelationClassifier(RelationAnswers):
         features = self._read(X, reset=False)
         if not self.model_.plan.exact:
             return self.head_.probabilities(features).astype(np.float64)
-        answer: Float64 = self.model_.marginals(self.head_.logits(features).astype(np.float64))
+        answer: Float64 = self.model_._marginals(self.head_.logits(features).astype(np.float64))
         return answer
 
     def _consistent(self, X: Any) -> Flags:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from phex._types import Float64
 from phex.errors import InputError
 
-__all__ = ["Scores", "answers_with_sets", "read_logits"]
+__all__ = ["Scores", "answers_with_sets", "read_logits", "read_probabilities"]
 
 
 def answers_with_sets(estimator: Any, X: Any) -> bool:
@@ -80,3 +80,20 @@ def read_logits(estimator: Any, X: Any, sets: bool, floor: float) -> Scores:
     if scores.ndim == 1 and not sets:
         scores = np.column_stack([np.zeros(len(scores)), scores])
     return Scores(scores, classes, least)
+
+
+def read_probabilities(estimator: Any, X: Any, sets: bool) -> tuple[Float64, NDArray[Any] | None]:
+    """The probabilities of a fitted classifier, and the class of each column.
+
+    The classes are None if each column is a separate output; trees and forests then answer with a list
+    of arrays.
+    """
+    p = _probabilities(estimator, X)
+    if p is None:
+        kind = type(estimator).__name__
+        raise InputError(f"{kind} has no predict_proba; CalibratedClassifierCV of scikit-learn adds it")
+    if sets and isinstance(p, list):
+        columns = [_on(np.asarray(one), seen) for one, seen in zip(p, estimator.classes_, strict=True)]
+        return np.column_stack(columns).astype(np.float64), None
+    table = np.asarray(p, dtype=np.float64)
+    return table, None if sets else np.asarray(estimator.classes_)

@@ -20,7 +20,7 @@ from phex.tables import read_weights
 from phex.torch import cuda
 from phex.torch.relations import Relations, find
 
-__all__ = ["marginals", "relation_loss"]
+__all__ = ["array_of", "marginals", "relation_loss", "tensor_of"]
 
 #: Rows that are moved at a time, so that memory stays small.
 _CHUNK = 256
@@ -28,7 +28,7 @@ _CHUNK = 256
 _warned = False
 
 
-def _array(tensor: Tensor) -> Any:
+def array_of(tensor: Tensor) -> Any:
     """The numbers of a tensor: in place if it is contiguous in CPU memory, else a copy."""
     global _warned
     if tensor.device.type != "cpu" and not _warned:
@@ -41,17 +41,17 @@ def _array(tensor: Tensor) -> Any:
     return tensor.detach().cpu().contiguous().numpy()
 
 
-def _tensor(array: Any, like: Tensor) -> Tensor:
+def tensor_of(array: Any, like: Tensor) -> Tensor:
     """Numbers as a tensor of the type and on the device of another."""
     return torch.from_numpy(array).to(like)
 
 
 def _rows(tensor: Tensor) -> Any:
-    return _array(tensor).reshape(-1, tensor.shape[-1])
+    return array_of(tensor).reshape(-1, tensor.shape[-1])
 
 
 def _engine(relations: Relations, strengths: Tensor | None) -> Engine:
-    return relations.engine(None if strengths is None else _array(strengths.to(torch.float64)))
+    return relations.engine(None if strengths is None else array_of(strengths.to(torch.float64)))
 
 
 def _on_device(relations: Relations, strengths: Tensor | None, logits: Tensor) -> CudaEngine | None:
@@ -96,6 +96,7 @@ class _Once(torch.autograd.Function):
 
 
 def _once(derivative: Tensor | None, inputs: tuple[Tensor | None, ...]) -> Tensor | None:
+    """A first derivative that raises if it is differentiated again."""
     if derivative is None or not torch.is_grad_enabled():
         return derivative
     anchors = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
@@ -118,7 +119,7 @@ def marginals(logits: Tensor, known: Tensor | None, strengths: Tensor | None, re
     _check_scores(scores, compiled)
     engine = _engine(compiled, strengths)
     found = engine.marginals(scores, None if known is None else _rows(known))
-    return _tensor(found, logits).reshape(logits.shape)
+    return tensor_of(found, logits).reshape(logits.shape)
 
 
 @marginals.register_fake
@@ -156,11 +157,11 @@ def _marginals_backward(
     evidence = None if known is None else _rows(known)
     engine = _engine(compiled, strengths)
     product = engine.covariance_product(scores, slopes, evidence)
-    by_logits = _tensor(product, logits).reshape(logits.shape)
+    by_logits = tensor_of(product, logits).reshape(logits.shape)
     if strengths is None or compiled.strengths is None or not by_strengths:
         return by_logits, logits.new_empty(0)
     by_costs = _marginals_by_costs(engine, scores, slopes, evidence)
-    return by_logits, _tensor(compiled.strengths.gradient(by_costs), strengths)
+    return by_logits, tensor_of(compiled.strengths.gradient(by_costs), strengths)
 
 
 @_marginals_backward.register_fake
@@ -246,18 +247,18 @@ def relation_loss(
         return there.sum() if total else there, by_logits, logits.new_empty(0)
     scores, evidence = _rows(logits), _rows(known)
     _check_scores(scores, compiled)
-    weight = None if weights is None else _array(weights.to(torch.float64)).reshape(-1)
+    weight = None if weights is None else array_of(weights.to(torch.float64)).reshape(-1)
     if weight is not None:
         weight = read_weights(weight, len(scores))
     engine = _engine(compiled, strengths)
     found = engine.gradients(scores, evidence, weight, loss=loss, costs=by_strengths)
     _check_losses(found, evidence, compiled)
     losses = found.losses if weight is None else found.losses * weight
-    value = _tensor(np.asarray(losses.sum()) if total else losses, logits)
-    by_logits = _tensor(found.logits, logits).reshape(logits.shape)
+    value = tensor_of(np.asarray(losses.sum()) if total else losses, logits)
+    by_logits = tensor_of(found.logits, logits).reshape(logits.shape)
     slope = logits.new_empty(0)
     if strengths is not None and compiled.strengths is not None and found.costs is not None:
-        slope = _tensor(compiled.strengths.gradient(found.costs), strengths)
+        slope = tensor_of(compiled.strengths.gradient(found.costs), strengths)
     return value.reshape(() if total else logits.shape[:-1]), by_logits, slope
 
 
@@ -290,12 +291,12 @@ def _strengths_gradient(
 ) -> Tensor:
     """The gradient by the strengths of a sum of losses with weights of either sign."""
     compiled = find(relations)
-    weight = _array(weights.to(torch.float64)).reshape(-1)
+    weight = array_of(weights.to(torch.float64)).reshape(-1)
     engine = _engine(compiled, strengths)
     found = engine.gradients(_rows(logits), _rows(known), weight, loss=loss, costs=True)
     if compiled.strengths is None or found.costs is None:
         raise InputError("these relations have no strengths to learn")
-    return _tensor(compiled.strengths.gradient(found.costs), strengths)
+    return tensor_of(compiled.strengths.gradient(found.costs), strengths)
 
 
 @_strengths_gradient.register_fake

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use phex::infer::{Number, Trust};
 use phex::reconcile::{
-    FinishedRows, FitReport, FittedParameters, ReconcileEngine, ReconcileLoss, ReconcilePlan,
-    Reconciled, clipped_rows,
+    FinishedRows, FinishedWatch, FitReport, FittedParameters, ReconcileEngine, ReconcileLoss,
+    ReconcilePlan, Reconciled, clipped_rows,
 };
 use serde::Serialize;
 
@@ -45,6 +45,9 @@ pub(super) struct ReconcileSummary {
     fit: Option<FitReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<FittedParameters>,
+    /// Whether logits look like finished probabilities.
+    #[serde(skip)]
+    watch: FinishedWatch,
     #[serde(skip)]
     total_gain: f64,
 }
@@ -85,12 +88,16 @@ impl ReconcileSummary {
             plan,
             fit,
             parameters,
+            watch: FinishedWatch::default(),
             total_gain: 0.0,
         }
     }
 
     /// Adds a block of rows.
     pub(super) fn add<T: Number>(&mut self, rows: FinishedRows<'_, T>, answer: &Reconciled<T>) {
+        if let FinishedRows::Logits(values) = rows {
+            self.watch.see(values);
+        }
         let clipped = clipped_rows(rows, answer.labels);
         for (at, clipped) in clipped.into_iter().enumerate() {
             self.unchanged_rows += u64::from(answer.is_unchanged(at));
@@ -131,6 +138,12 @@ impl ReconcileSummary {
                  consistent (rows {}{more})",
                 self.inconsistent_rows,
                 rows.join(", ")
+            );
+        }
+        if self.watch.looks_finished() {
+            eprintln!(
+                "phex: all scores are between 0 and 1, as finished probabilities are, but scores are \
+                 logits; --probabilities takes finished probabilities"
             );
         }
         if self.clipped_rows > 0 {

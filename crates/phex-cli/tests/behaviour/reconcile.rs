@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::common::animals::Dice;
 use crate::common::{run, table};
 
 const GRAPH: &str = r#"exclude = "siblings"
@@ -277,4 +278,68 @@ fn infer_points_finished_probabilities_to_reconcile() {
     fs::write(folder.path().join("p.csv"), PROBABILITIES.replace("0.7", "1.7")).unwrap();
     let (_, _, error) = run(folder.path(), &infer, "");
     assert!(!error.contains("reconcile"), "{error}");
+    // The same for reconciling, where they are the other kind of table.
+    fs::write(folder.path().join("p.csv"), PROBABILITIES).unwrap();
+    let scores = ["reconcile", "g.toml", "--scores", "p.csv", "--keep", "id"];
+    let (status, _, error) = run(folder.path(), &scores, "");
+    assert!(status == 0 && error.contains("--probabilities takes finished"), "{error}");
+}
+
+/// Rows of overconfident probabilities with their labels; every tenth truth is a dog and a cat.
+fn held_out(rows: usize) -> String {
+    let mut dice = Dice(3);
+    let mut text = String::from("is,cat,animal,dog,husky\n");
+    for row in 0..rows {
+        let kind = ["animal;cat", "animal;dog", "animal;dog;husky", "animal", ""][row % 5];
+        let listed = if row % 10 == 9 { "animal;dog;cat" } else { kind };
+        let mut p = |label: &str| {
+            let centre = if kind.split(';').any(|name| name == label) { 2.5 } else { -2.5 };
+            1.0 / (1.0 + f64::exp(-centre - 12.0 * (dice.roll() - 0.5)))
+        };
+        let cells = ["cat", "animal", "dog", "husky"].map(|label| p(label).to_string());
+        text.push_str(&format!("{listed},{}\n", cells.join(",")));
+    }
+    text
+}
+
+#[test]
+fn labelled_rows_calibrate_the_levels() {
+    let folder = folder(GRAPH, PROBABILITIES);
+    fs::write(folder.path().join("held.csv"), held_out(400)).unwrap();
+    let fit = ["--keep", "id", "--fit", "held.csv", "--label-column", "is"];
+    let list = ["--label-format", "list", "--unlisted", "off"];
+    let more = [&fit[..], &list, &["--out", "q.csv", "--json"]].concat();
+    let (status, out, error) = reconcile(folder.path(), &more);
+    assert_eq!(status, 0, "{error}");
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    let report = &summary["fit"];
+    assert_eq!(report["rows"], 400);
+    assert_eq!(report["illegal"]["rows"], 40, "{report}");
+    assert!(error.contains("40 rows left out: their truth breaks hard relations"), "{error}");
+    assert!(
+        error.contains("cat excludes dog: 40 rows") || error.contains("dog excludes cat: 40 rows"),
+        "{error}"
+    );
+    assert!(error.contains("chosen") && error.contains("calibrated probabilities"), "{error}");
+    assert!(summary["parameters"]["levels"].is_array(), "{summary}");
+    for [cat, animal, dog, husky] in
+        numbers(&fs::read_to_string(folder.path().join("q.csv")).unwrap())
+    {
+        assert!(cat + dog <= animal && husky <= dog);
+    }
+    let error = |arguments: &[&str]| {
+        let (status, out, error) = reconcile(folder.path(), arguments);
+        assert_eq!((status, out.as_str()), (2, ""), "{error}");
+        error
+    };
+    let missing = error(&["--keep", "id", "--fit", "held.csv"]);
+    assert!(missing.contains("--label-column COLUMN or --label-file FILE"), "{missing}");
+    let alone = error(&["--keep", "id", "--label-column", "is"]);
+    assert!(alone.contains("--fit FILE"), "{alone}");
+    // The labels of other rows.
+    fs::write(folder.path().join("short.csv"), "is\nanimal\n").unwrap();
+    let short =
+        ["--keep", "id", "--fit", "p.csv", "--label-file", "short.csv", "--label-column", "is"];
+    let error = error(&short);
+    assert!(error.contains("rows") && error.contains('1') && error.contains('3'), "{error}");
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph};
 use phex::infer::Evidence;
-use phex::numeric::{logit, sigmoid};
+use phex::numeric::{log_sum_exp, softplus};
 use phex_io::{EvidenceReader, Limits, ScoreReader, ScoreValues};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,7 @@ pub(super) struct HeadSet {
 /// Rows with their logits and truths.
 #[derive(Debug)]
 pub(super) struct HeadRows {
+    /// Logits of probabilities; for softmax heads, logarithms of probabilities.
     pub(super) logits: Vec<f64>,
     pub(super) truths: Vec<Evidence>,
 }
@@ -84,7 +85,20 @@ impl HeadSet {
         let edges = read_edges(&folder.join("edges.tsv"))?;
         let graph = self.graph(&labels, &edges)?;
         let [held_out, test] = ["fit", "test"].map(|side| read_rows(&folder, side, &labels));
-        Ok(TrainedHeads { graph, held_out: held_out?, test: test? })
+        let (mut held_out, mut test) = (held_out?, test?);
+        if self.relations == SetRelations::Heads {
+            let coarse = graph.roots().count();
+            for row in [&mut held_out, &mut test]
+                .into_iter()
+                .flat_map(|rows| rows.logits.chunks_mut(labels.len()))
+            {
+                row.iter_mut().for_each(|logit| *logit = -softplus(-*logit));
+                let (coarse, fine) = row.split_at_mut(coarse);
+                normalise(coarse);
+                normalise(fine);
+            }
+        }
+        Ok(TrainedHeads { graph, held_out, test })
     }
 
     fn train(&self, seed: u64, data: &Path, folder: &Path) -> Result<(), Error> {
@@ -153,8 +167,8 @@ impl HeadSet {
                 }
                 if self.relations == SetRelations::Heads {
                     let start = all.logits.len() - labels.len();
-                    softmax(&mut all.logits[start..start + 3]);
-                    softmax(&mut all.logits[start + 3..]);
+                    normalise(&mut all.logits[start..start + 3]);
+                    normalise(&mut all.logits[start + 3..]);
                 }
             }
             all
@@ -163,11 +177,10 @@ impl HeadSet {
     }
 }
 
-/// Replaces scores by the logits of their softmax.
-fn softmax(scores: &mut [f64]) {
-    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let total: f64 = scores.iter().map(|score| (score - top).exp()).sum();
-    scores.iter_mut().for_each(|score| *score = logit((*score - top).exp() / total));
+/// Replaces scores by the logarithms of their softmax.
+fn normalise(scores: &mut [f64]) {
+    let total = log_sum_exp(scores.iter().copied());
+    scores.iter_mut().for_each(|score| *score -= total);
 }
 
 fn read_rows(folder: &Path, side: &str, labels: &[String]) -> Result<HeadRows, Error> {
@@ -191,11 +204,4 @@ fn read_rows(folder: &Path, side: &str, labels: &[String]) -> Result<HeadRows, E
         return Err(Error::WrongData { path: folder.to_owned(), message });
     }
     Ok(rows)
-}
-
-impl HeadRows {
-    /// The probabilities.
-    pub(super) fn probabilities(&self) -> Vec<f64> {
-        self.logits.iter().map(|&logit| sigmoid(logit)).collect()
-    }
 }

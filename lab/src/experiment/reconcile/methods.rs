@@ -3,7 +3,7 @@
 use phex::graph::{LabelId, RelationGraph};
 use phex::infer::{Block, Engine, Options, Want};
 use phex::model::Model;
-use phex::numeric::{sigmoid, softplus};
+use phex::numeric::sigmoid;
 use phex::reconcile::{
     FinishedRows, FitOptions, FittedReconciler, ReconcileLoss, ReconcileOptions, Reconciler, fit,
 };
@@ -87,7 +87,7 @@ impl<'a> MethodBench<'a> {
         let rows = FinishedRows::Logits(&test.logits);
         let mut note = String::new();
         let p = match way {
-            Consistency::Raw => test.probabilities(),
+            Consistency::Raw => self.raw(),
             Consistency::Infer => self.field()?.marginals(graph, test, 1.0)?,
             Consistency::InferTemperature => {
                 let field = self.field()?;
@@ -95,15 +95,15 @@ impl<'a> MethodBench<'a> {
                 note = format!("T = {temperature:.2}");
                 field.marginals(graph, test, temperature)?
             }
-            Consistency::Max => closed(graph, test.probabilities(), true),
-            Consistency::Min => closed(graph, test.probabilities(), false),
+            // A closure of heads is no distribution.
+            Consistency::Max | Consistency::Min if self.is_heads() => return Ok(None),
+            Consistency::Max => closed(graph, self.raw(), true),
+            Consistency::Min => closed(graph, self.raw(), false),
             Consistency::SumOfFine => match self.relations {
                 SetRelations::Hierarchy | SetRelations::Siblings => return Ok(None),
-                _ => sums(graph, test),
+                _ => sums(graph, self.raw()),
             },
-            Consistency::Calibrated => {
-                self.fitted.calibrate(rows)?.into_iter().map(sigmoid).collect()
-            }
+            Consistency::Calibrated => self.read(&self.fitted.calibrate(rows)?),
             Consistency::Reconciled => {
                 let options = ReconcileOptions { loss: self.loss, ..ReconcileOptions::default() };
                 Reconciler::compile(graph, &options)?.run(rows)?.probabilities
@@ -116,16 +116,30 @@ impl<'a> MethodBench<'a> {
         Ok(Some((p, note)))
     }
 
+    fn is_heads(&self) -> bool {
+        self.relations == SetRelations::Heads
+    }
+
+    /// The probabilities that logits stand for.
+    fn read(&self, logits: &[f64]) -> Vec<f64> {
+        let of = if self.is_heads() { f64::exp } else { sigmoid };
+        logits.iter().map(|&logit| of(logit)).collect()
+    }
+
+    /// The probabilities of the test rows as they come.
+    pub(super) fn raw(&self) -> Vec<f64> {
+        self.read(&self.heads.test.logits)
+    }
+
     fn field(&self) -> Result<RandomField, Error> {
-        let engine = Engine::compile(Model::new(&self.heads.graph)?, &Options::default())?;
-        Ok(RandomField { engine, heads: self.relations == SetRelations::Heads })
+        Ok(RandomField(Engine::compile(Model::new(&self.heads.graph)?, &Options::default())?))
     }
 
     /// The temperature with the lowest loss on held-out rows, to one percent: golden sections of its logarithm.
     fn temperature(&self, field: &RandomField) -> Result<f64, Error> {
         let TrainedHeads { graph, held_out, .. } = self.heads;
         let n = graph.len();
-        let most = TEMPERATURE_ROWS[usize::from(field.engine.plan().approximate)];
+        let most = TEMPERATURE_ROWS[usize::from(field.0.plan().approximate)];
         let rows = (held_out.logits.len() / n).min(most);
         let some = HeadRows {
             logits: held_out.logits[..rows * n].to_vec(),
@@ -154,25 +168,18 @@ impl<'a> MethodBench<'a> {
     }
 }
 
-/// The conditional random field of the graph.
-struct RandomField {
-    engine: Engine,
-    heads: bool,
-}
+/// The conditional random field of the graph. Logits divided by a temperature are its scores.
+struct RandomField(Engine);
 
 impl RandomField {
-    /// Logits divided by a temperature are its scores; of softmax heads it takes logarithms of probabilities.
     fn marginals(
         &self,
         graph: &RelationGraph,
         rows: &HeadRows,
         temperature: f64,
     ) -> Result<Vec<f64>, Error> {
-        let score = |&logit: &f64| {
-            if self.heads { -softplus(-logit) / temperature } else { logit / temperature }
-        };
-        let scores: Vec<f64> = rows.logits.iter().map(score).collect();
-        Ok(self.engine.run(&Block::new(graph.len(), &scores), Want::default())?.marginals)
+        let scores: Vec<f64> = rows.logits.iter().map(|logit| logit / temperature).collect();
+        Ok(self.0.run(&Block::new(graph.len(), &scores), Want::default())?.marginals)
     }
 }
 
@@ -199,7 +206,7 @@ fn closed(graph: &RelationGraph, mut p: Vec<f64>, up: bool) -> Vec<f64> {
 }
 
 /// Leaves that sum to 1, and other labels as sums of their leaves.
-fn sums(graph: &RelationGraph, rows: &HeadRows) -> Vec<f64> {
+fn sums(graph: &RelationGraph, mut p: Vec<f64>) -> Vec<f64> {
     let topology = graph.topology();
     let leaves: Vec<LabelId> = graph.leaves().collect();
     let below: Vec<Vec<usize>> = graph
@@ -209,7 +216,6 @@ fn sums(graph: &RelationGraph, rows: &HeadRows) -> Vec<f64> {
             leaves.iter().filter(is_below).map(|leaf| leaf.index()).collect()
         })
         .collect();
-    let mut p = rows.probabilities();
     for row in p.chunks_mut(graph.len()) {
         let total: f64 = leaves.iter().map(|leaf| row[leaf.index()]).sum();
         let share: Vec<f64> = row.iter().map(|p| p / total).collect();

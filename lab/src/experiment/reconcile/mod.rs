@@ -51,6 +51,9 @@ struct ReconcileAnswer {
     illegal_tests: usize,
     illegal: usize,
     parameters: String,
+    /// The cross-validated loss of each form.
+    #[serde(default)]
+    forms: Vec<(String, Option<f64>)>,
 }
 
 /// Runs the experiment.
@@ -92,7 +95,7 @@ fn measure(job: &ReconcileJob, data: &Path, kept: &Path) -> Result<ReconcileAnsw
     let bench = MethodBench::new(&heads, job.set.relations, loss)?;
     let graph = &heads.graph;
     let truths = &heads.test.truths;
-    let raw = row_losses(graph, loss, truths, &heads.test.probabilities());
+    let raw = row_losses(graph, loss, truths, &bench.raw());
     let mut methods = Vec::new();
     for way in Consistency::ALL {
         let scores = match bench.answer(way)? {
@@ -109,8 +112,10 @@ fn measure(job: &ReconcileJob, data: &Path, kept: &Path) -> Result<ReconcileAnsw
         .iter()
         .map(|level| format!("{:.2}/{:.2}/{:.2}", level.temperature, level.bias, level.weight));
     let form = bench.fitted.parameters().form;
+    let forms = report.map(|report| &report.candidates).into_iter().flatten();
     Ok(ReconcileAnswer {
         methods,
+        forms: forms.map(|one| (one.form.to_string(), one.loss)).collect(),
         held_out: heads.held_out.truths.len() / graph.len(),
         tested: truths.len() / graph.len(),
         illegal_tests: IllegalTruths::of(graph, truths)?.rows,

@@ -82,14 +82,15 @@ impl FittedReconciler {
         &self.inner.reconciler
     }
 
-    /// The calibrated logits of rows: the input that the guarantee refers to.
+    /// The calibrated logits of rows: the input that the guarantee refers to. For the categorical
+    /// loss they are logarithms of probabilities.
     ///
     /// # Errors
     /// Those of [`Reconciler::run`].
     pub fn calibrate<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<Vec<T>, Error> {
         let inner = &*self.inner;
         inner.reconciler.check(rows)?;
-        let logits = logits_of(rows);
+        let logits = logits_of(rows, &inner.levels);
         if inner.parameters.keeps_logits() {
             return Ok(logits.into_iter().map(T::from_f64).collect());
         }

@@ -4,6 +4,7 @@
 //! For the loss `categorical` they share one distribution.
 
 use crate::graph::RelationGraph;
+use crate::numeric::log_sum_exp;
 use crate::reconcile::ReconcileLoss;
 
 /// The levels of a graph, the most general first.
@@ -25,6 +26,19 @@ impl Levels {
         let mut members = vec![Vec::new(); depth + 1];
         graph.ids().for_each(|label| members[topology.depth(label)].push(label.index()));
         Levels { names, members, heads }
+    }
+
+    /// How many labels there are.
+    pub(super) fn labels(&self) -> usize {
+        self.members.iter().map(Vec::len).sum()
+    }
+
+    /// Makes the exponentials of each level sum to 1.
+    pub(super) fn normalise(&self, row: &mut [f64]) {
+        for members in &self.members {
+            let total = log_sum_exp(members.iter().map(|&at| row[at]));
+            members.iter().for_each(|&at| row[at] -= total);
+        }
     }
 
     pub(super) fn len(&self) -> usize {

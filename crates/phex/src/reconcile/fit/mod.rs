@@ -102,10 +102,11 @@ pub fn fit<T: Number>(
     }
     let levels = Levels::of(graph, options.reconcile.loss);
     let chosen = gather(rows.values(), &legal.rows, n);
-    let logits = logits_of(match rows {
+    let input = match rows {
         FinishedRows::Probabilities(_) => FinishedRows::Probabilities(&chosen),
         FinishedRows::Logits(_) => FinishedRows::Logits(&chosen),
-    });
+    };
+    let logits = logits_of(input, &levels);
     let mut trials = Trials::new(graph, &options.reconcile, &levels, &logits, &legal.truths);
     let tried = cross_validate(&mut trials, options)?;
     let (candidates, chosen) = choose(&tried, levels.len(), options.noise);

@@ -9,7 +9,6 @@ use super::levels::Levels;
 use super::options::FitForm;
 use crate::Error;
 use crate::infer::in_range;
-use crate::numeric::softplus;
 use crate::reconcile::ReconcileLoss;
 
 /// The parameters of one level or head.
@@ -76,8 +75,7 @@ impl FittedParameters {
         if self.levels.iter().all(|level| level.weight == 1.0) {
             return None;
         }
-        let n = levels.members.iter().map(Vec::len).sum();
-        let mut weights = vec![1.0; n];
+        let mut weights = vec![1.0; levels.labels()];
         for (level, members) in self.levels.iter().zip(&levels.members) {
             members.iter().for_each(|&label| weights[label] = level.weight);
         }
@@ -90,7 +88,8 @@ impl FittedParameters {
             && self.levels.iter().all(|level| level.temperature == 1.0 && level.bias == 0.0)
     }
 
-    /// The calibrated logits of a row, or the scores that inference starts from.
+    /// The calibrated logits of a row, or the scores that inference starts from. Those of heads are
+    /// logarithms of probabilities.
     pub(super) fn apply(&self, levels: &Levels, logits: &[f64], out: &mut [f64]) {
         for (level, members) in self.levels.iter().zip(&levels.members) {
             let &LevelParameters { temperature, bias, .. } = level;
@@ -98,28 +97,11 @@ impl FittedParameters {
                 members.iter().for_each(|&at| out[at] = logits[at] / temperature + bias);
                 continue;
             }
-            for &at in members {
-                out[at] = -softplus(-logits[at]) / temperature;
-            }
-            if !self.form.infers() {
-                normalise(members, out);
-            }
+            members.iter().for_each(|&at| out[at] = logits[at] / temperature);
         }
-    }
-}
-
-/// Turns logarithms of unnormalised probabilities into logits. The odds of a label are its
-/// probability over the sum of the others, which keeps digits near 1.
-fn normalise(members: &[usize], values: &mut [f64]) {
-    let largest = members.iter().copied().max_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let Some(largest) = largest.filter(|&at| values[at].is_finite()) else { return };
-    let top = values[largest];
-    let others: f64 =
-        members.iter().filter(|&&at| at != largest).map(|&at| (values[at] - top).exp()).sum();
-    for &at in members {
-        let log = values[at] - top;
-        let rest = if at == largest { others } else { 1.0 + others - log.exp() };
-        values[at] = log - rest.ln();
+        if levels.heads && !self.form.infers() {
+            levels.normalise(out);
+        }
     }
 }
 
@@ -135,12 +117,12 @@ mod tests {
         let mut parameters = FittedParameters::neutral(FitForm::Temperature, loss, &levels);
         parameters.levels[0].temperature = 2.0;
         let p = [0.7f64, 0.2, 0.1];
-        let logits = p.map(crate::numeric::logit);
+        let logits = p.map(f64::ln);
         let mut out = [0.0; 3];
         parameters.apply(&levels, &logits, &mut out);
         let total: f64 = p.iter().map(|p| p.sqrt()).sum();
         for (p, z) in p.iter().zip(out) {
-            assert!((crate::numeric::sigmoid(z) - p.sqrt() / total).abs() < 1e-12);
+            assert!((z.exp() - p.sqrt() / total).abs() < 1e-12);
         }
     }
 }

@@ -115,7 +115,7 @@ fn local(trials: &Trials<'_>, level: usize, train: &[usize], a: f64, b: f64) -> 
                 continue;
             };
             let fill = logs.iter_mut().zip(members);
-            fill.for_each(|(log, &at)| *log = -softplus(-logits[at]));
+            fill.for_each(|(log, &at)| *log = logits[at]);
             head(&logs, on, a, &mut sum);
             continue;
         }

@@ -16,6 +16,7 @@ use super::parameters::FittedParameters;
 use crate::Error;
 use crate::graph::RelationGraph;
 use crate::infer::{Engine, Evidence};
+use crate::numeric::sigmoid;
 use crate::reconcile::{FinishedRows, ReconcileLoss, ReconcileOptions, Reconciler};
 
 /// The units of log-temperatures, biases and log-weights.
@@ -109,7 +110,8 @@ impl<'a> Trials<'a> {
 
     /// The loss of every row of the input as it came.
     pub(super) fn input(&self) -> Vec<f64> {
-        let p: Vec<f64> = self.logits.iter().map(|&z| crate::numeric::sigmoid(z)).collect();
+        let read = if self.levels.heads { f64::exp } else { sigmoid };
+        let p: Vec<f64> = self.logits.iter().map(|&z| read(z)).collect();
         row_losses(self.levels, self.options.loss, self.truths, &p)
     }
 
@@ -136,7 +138,7 @@ pub(super) fn row_losses(
     truths: &[Evidence],
     probabilities: &[f64],
 ) -> Vec<f64> {
-    let n: usize = levels.members.iter().map(Vec::len).sum();
+    let n = levels.labels();
     truths
         .par_chunks(n)
         .zip(probabilities.par_chunks(n))

@@ -140,6 +140,68 @@ fn a_poor_coarse_head_is_trusted_less() {
     assert!(weighted < before, "{weighted} {before}");
 }
 
+/// Four classes of two kinds each, a head for the kinds and one for the classes, and a truth per row.
+fn softmax_heads(rows: usize, seed: u64) -> (RelationGraph, Vec<f64>, Vec<Evidence>) {
+    let mut builder = GraphBuilder::new();
+    for class in 0..4 {
+        builder.hierarchy(&format!("kind {}", class / 2), &format!("class {class}"), None);
+    }
+    builder.single_label();
+    let graph = builder.build().unwrap();
+    let id = |name: String| graph.id(&name).unwrap().index();
+    let mut random = Random::new(seed);
+    let (mut p, mut states) = (vec![0.0; rows * 6], vec![Off; rows * 6]);
+    for row in 0..rows {
+        let (p, states) = (&mut p[row * 6..(row + 1) * 6], &mut states[row * 6..(row + 1) * 6]);
+        let scores: Vec<f64> = (0..4).map(|_| (1.5 * random.normal()).exp()).collect();
+        let total: f64 = scores.iter().sum();
+        let drawn = random.next() * total;
+        let mut below = 0.0;
+        let class = scores
+            .iter()
+            .take_while(|score| {
+                below += **score;
+                below < drawn
+            })
+            .count();
+        (0..4).for_each(|at| p[id(format!("class {at}"))] = scores[at] / total);
+        // The head of the kinds knows nothing and is certain of it.
+        let kind = sigmoid(3.0 * random.normal());
+        (p[id(String::from("kind 0"))], p[id(String::from("kind 1"))]) = (kind, 1.0 - kind);
+        states[id(format!("class {class}"))] = On;
+        states[id(format!("kind {}", class / 2))] = On;
+    }
+    (graph, p, states)
+}
+
+#[test]
+fn a_poor_head_comes_down_to_the_sum_of_the_fine_ones() {
+    let (graph, p, states) = softmax_heads(1500, 1);
+    let loss = phex::reconcile::ReconcileLoss::Categorical;
+    let reconcile = ReconcileOptions { loss, ..ReconcileOptions::default() };
+    let options = FitOptions { reconcile: reconcile.clone(), ..only(FitForm::Trust) };
+    let rows = FinishedRows::Probabilities(&p);
+    let fitted = fit(&graph, rows, &states, &options).unwrap();
+    assert_eq!(fitted.parameters().form, FitForm::Trust, "{}", fitted.report().unwrap());
+    let answer = fitted.run(rows).unwrap();
+    for (q, p) in answer.probabilities.chunks(6).zip(p.chunks(6)) {
+        for label in graph.leaves() {
+            assert!((q[label.index()] - p[label.index()]).abs() < 0.02, "{q:?} {p:?}");
+        }
+    }
+    // Logits of softmax heads are the same input.
+    let logits: Vec<f64> = p.iter().map(|p| p.ln() + 0.7).collect();
+    let all = FitOptions { reconcile, ..FitOptions::default() };
+    let [a, b] =
+        [rows, FinishedRows::Logits(&logits)].map(|rows| fit(&graph, rows, &states, &all).unwrap());
+    assert_eq!(a.parameters(), b.parameters());
+    let report = a.report().unwrap();
+    let loss = |form: FitForm| {
+        report.candidates.iter().find(|one| one.form == form).and_then(|one| one.loss).unwrap()
+    };
+    assert!(loss(report.chosen) < loss(FitForm::Identity) - 0.1, "{report}");
+}
+
 #[test]
 fn nothing_worse_than_plain_reconciling_is_chosen() {
     for seed in 0..30 {
