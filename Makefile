@@ -13,7 +13,7 @@ RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Tests that cannot run append a line to it, which names the test and the reason.
 export PHEX_SKIPPED := $(abspath target/skipped.txt)
 
-.PHONY: help test fmt clippy doc unit truth theorem candle cuda cuda-emulated deny python docs package msrv names wheel demo \
+.PHONY: help test fmt clippy doc unit truth attack sbom theorem candle cuda cuda-emulated deny python docs package msrv names wheel demo \
   bench bench-python peers peers-check schema clean
 .DEFAULT_GOAL := help
 
@@ -55,6 +55,14 @@ candle: ## tests of phex-candle, which `make test` only lints
 PAIRS ?= 1000000
 truth: ## exact engines against enumeration, a million graphs with a row: make truth PAIRS=1000000
 	PHEX_TRUTH=$(PAIRS) $(CARGO) test --locked -p phex --test behaviour -- --nocapture exact_engines_tell_the_truth
+
+# Edited files, claims, kills, full disks, closed pipes, two writers, limits; every attack has a seed.
+ATTACKS ?= 10000
+attack: ## attacks on the command line; ends with a table: make attack ATTACKS=10000
+	PHEX_ATTACK=$(ATTACKS) $(CARGO) test --locked -p phex-cli --test behaviour -- --nocapture attacks_have_no_findings
+
+sbom: ## the dependencies of the command as a software bill of materials, in target/sbom.json
+	$(CARGO) metadata --locked --format-version 1 | python3 lab/python/sbom.py > target/sbom.json
 
 # Reconciled rows against every legal truth, and engines against each other and a conic solver.
 TRIPLES ?= 1000000

@@ -43,6 +43,12 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// Another process has the journal open.
+    #[error("{} is in use by another process; wait for it, or choose another --out", path.display())]
+    Busy {
+        /// The journal.
+        path: PathBuf,
+    },
     /// A journal has runs and is not to be resumed.
     #[error("{} already has runs: continue with --resume, or choose another --out", path.display())]
     HasRuns {

@@ -22,6 +22,13 @@ pub(crate) fn label_settings(arguments: &LabelArguments) -> anyhow::Result<Label
     })
 }
 
+impl LabelArguments {
+    /// The files that are read.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.label_file.iter().chain(&self.label_names)
+    }
+}
+
 impl DataArguments {
     /// How to read the files, with a schema if there is one.
     pub(crate) fn options(&self, schema: Option<FeatureSchema>) -> anyhow::Result<DatasetOptions> {

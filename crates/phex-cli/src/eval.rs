@@ -17,11 +17,19 @@ use serde::Serialize;
 use crate::args::EvalCommand;
 use crate::data::{self, label_settings};
 use crate::device::Device;
+use crate::files::CommandFiles;
 use crate::infer::use_threads;
+use crate::say::say;
 use crate::train::{comparison_table, examples, with_flag};
 use crate::{Outcome, output, pages, predict};
 
 pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
+    let mut files = CommandFiles::default().reads(&command.graph).reads(&command.probabilities);
+    if let Some(bundle) = &command.bundle {
+        files = files.reads_bundle(bundle);
+    }
+    files = files.reads(&command.data.data).reads(command.labels.files());
+    files.writes(&command.report).check()?;
     use_threads(command.threads);
     let classes = match (&command.classes, command.top.is_empty()) {
         (None, true) => None,
@@ -51,7 +59,7 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     }));
     let comparison = comparison.filter(|_| !command.no_baselines);
     notes.extend(comparison.iter().flat_map(|comparison| comparison.signs.iter().cloned()));
-    notes.iter().for_each(|note| eprintln!("phex: {note}"));
+    notes.iter().for_each(|note| say(format_args!("phex: {note}")));
     let verdict = comparison.as_ref().and_then(Comparison::verdict);
     if let Some(path) = &command.report {
         let of = command.bundle.as_ref().or(command.probabilities.as_ref());
@@ -76,7 +84,7 @@ pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     if let Some(comparison) = &comparison {
         output::text(&format!("\n{}\n", comparison_table("to beat", comparison)))?;
     }
-    verdict.iter().for_each(|verdict| eprintln!("phex: {verdict}"));
+    verdict.iter().for_each(|verdict| say(format_args!("phex: {verdict}")));
     Ok(Outcome::Fine)
 }
 

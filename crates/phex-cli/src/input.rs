@@ -1,12 +1,13 @@
 //! Graphs from the command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use phex::graph::{Defaults, GraphBuilder, RelationGraph, Strength};
 use phex_io::{Format, ReadOptions};
 
 use crate::args::{GraphFile, GraphInput};
+use crate::say::say;
 
 /// The format named on the command line.
 pub(crate) fn format(name: Option<&str>) -> anyhow::Result<Option<Format>> {
@@ -21,11 +22,17 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> anyhow::Result<Relatio
 /// Says on standard error what was left out of the file; `phex graph check` reports it as warnings.
 fn say_notes(builder: &GraphBuilder) {
     for (place, message) in builder.notes() {
-        eprintln!("note: {place}: {message}");
+        say(format_args!("note: {place}: {message}"));
     }
 }
 
 impl GraphFile {
+    /// The files that are read.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let others = [&self.labels, &self.synsets, &self.rows, &self.columns];
+        others.into_iter().flatten().chain([&self.path]).map(PathBuf::as_path)
+    }
+
     /// Reads the file and adds what the command line says.
     fn builder_with(&self, strength: Option<Strength>) -> anyhow::Result<GraphBuilder> {
         let options = ReadOptions {

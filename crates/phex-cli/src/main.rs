@@ -7,6 +7,7 @@ mod data;
 mod demo;
 mod device;
 mod eval;
+mod files;
 mod graph;
 mod infer;
 mod input;
@@ -17,6 +18,7 @@ mod pages;
 mod predict;
 mod reconcile;
 mod samples;
+mod say;
 mod train;
 mod tune;
 
@@ -36,9 +38,13 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
+    interrupt::keep_limits_as_errors();
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
-        Command::Graph(command) => graph::run(command),
+        Command::Graph(command) => {
+            infer::use_threads(None);
+            graph::run(command)
+        }
         Command::Infer(command) => infer::run(command),
         Command::Map(command) => infer::map(command),
         Command::Reconcile(command) => reconcile::run(command),
@@ -47,14 +53,17 @@ fn main() -> ExitCode {
         Command::Eval(command) => eval::run(command),
         Command::Tune(command) => tune::run(command),
         Command::Samples(command) => samples::run(command),
-        Command::Demo(command) => demo::run(command),
+        Command::Demo(command) => {
+            infer::use_threads(None);
+            demo::run(command)
+        }
     };
     match outcome {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("phex: {}", output::message(&error));
+            say::say(format_args!("phex: {}", output::message(&error)));
             ExitCode::from(2)
         }
     }

@@ -1,15 +1,18 @@
-//! Standard output, written so that a closed pipe is not an error.
+//! Standard output, written so that a closed pipe is not an error, and the texts of errors.
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use phex_io::Output;
 use serde::Serialize;
 
-/// Writes text to standard output.
+use crate::files::summary_of;
+use crate::say::{say, visible};
+
+/// Writes text for people to standard output.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes())?;
+    io::stdout().lock().write_all(visible(text).as_bytes())?;
     Ok(())
 }
 
@@ -26,7 +29,7 @@ pub(crate) fn summary<T: Serialize>(value: &T, data_on_stdout: bool) -> anyhow::
     if !data_on_stdout {
         return json(value);
     }
-    eprintln!("{}", serde_json::to_string_pretty(value)?);
+    say(serde_json::to_string_pretty(value)?);
     Ok(())
 }
 
@@ -35,18 +38,8 @@ pub(crate) fn write_beside<T: Serialize>(summary: &T, out: &Path) -> anyhow::Res
     if !out.is_file() {
         return Ok(());
     }
-    let mut beside = out.to_owned().into_os_string();
-    beside.push(".run.json");
     let text = serde_json::to_string_pretty(summary)? + "\n";
-    Ok(phex_io::write_text(beside.as_ref(), &text)?)
-}
-
-/// Refuses to write two tables to one file.
-pub(crate) fn different_files(files: &[&Path]) -> anyhow::Result<()> {
-    match (1..files.len()).find(|&at| files[..at].contains(&files[at])) {
-        Some(at) => bail!("{} would be written twice", files[at].display()),
-        None => Ok(()),
-    }
+    Ok(phex_io::write_text(&summary_of(out), &text)?)
 }
 
 /// An error with its causes, and the option that helps if there is one. A cause that the message

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,7 +15,9 @@ use serde::Serialize;
 
 use crate::args::{EngineArguments, PredictCommand};
 use crate::device::Device;
+use crate::files::CommandFiles;
 use crate::infer::{best_engine, use_threads};
+use crate::say::say;
 use crate::{Outcome, data, output};
 
 /// Rows predicted at a time on the CPU.
@@ -28,7 +29,7 @@ struct PredictionSummary<'a> {
     version: &'static str,
     command: &'static str,
     seed: u64,
-    bundle: &'a Path,
+    bundle: String,
     rows: usize,
     labels: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +48,8 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     use_threads(command.threads);
     let device = Device::open(command.device.device)?;
     let files = command.data.files()?;
+    let checked = CommandFiles::default().reads(files).reads_bundle(&command.bundle);
+    checked.writes_with_summary(&command.out).check()?;
     let model = TrainedModel::read(&command.bundle)?;
     let predictor = predictor(&model, &command.engine, &device)?;
     let best = best_of(&model, &predictor, command.decide.as_ref(), &command.engine)?;
@@ -69,7 +72,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
         version: env!("CARGO_PKG_VERSION"),
         command: "predict",
         seed: command.engine.seed.unwrap_or(0),
-        bundle: &command.bundle,
+        bundle: command.bundle.display().to_string(),
         rows: writer.rows,
         labels: model.graph.len(),
         method: predictor.engine().map(|engine| engine.plan().method.name()),
@@ -80,7 +83,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
         notes,
     };
     writer.finish()?;
-    summary.notes.iter().for_each(|note| eprintln!("phex: {note}"));
+    summary.notes.iter().for_each(|note| say(format_args!("phex: {note}")));
     output::write_beside(&summary, &command.out)?;
     if command.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;

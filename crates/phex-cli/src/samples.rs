@@ -9,6 +9,8 @@ use phex_io::Output;
 use serde::Serialize;
 
 use crate::args::SamplesCommand;
+use crate::files::CommandFiles;
+use crate::say::say;
 use crate::{Outcome, output};
 
 /// A label set as a line of JSON.
@@ -44,6 +46,8 @@ pub(crate) fn run(command: &SamplesCommand) -> anyhow::Result<Outcome> {
     if standard.iter().all(|path| path.as_os_str() == "-") {
         bail!("the graph and the samples cannot both be standard input");
     }
+    let files = CommandFiles::default().reads(command.input.files()).reads([&command.samples]);
+    files.reads(&command.scores.scores).writes([&command.out]).check()?;
     let model = command.input.model()?;
     let scores = command.scores.row(model.names())?;
     // With a cost for hard constraints, the energies are those of the annealer.
@@ -80,9 +84,7 @@ pub(crate) fn run(command: &SamplesCommand) -> anyhow::Result<Outcome> {
         legal_sets: found.iter().filter(|found| found.log_weight.is_finite()).count(),
     };
     if summary.legal_sets == 0 && summary.label_sets > 0 {
-        eprintln!(
-            "phex: no sample is legal; with a larger --hard, breaking a constraint costs more"
-        );
+        say("phex: no sample is legal; with a larger --hard, breaking a constraint costs more");
     }
     if command.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;

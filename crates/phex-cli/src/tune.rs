@@ -6,7 +6,7 @@
 //! is written to `FOLDER/model`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use phex::graph::{RelationGraph, Strength};
@@ -23,10 +23,13 @@ use serde::Serialize;
 use crate::args::TuneCommand;
 use crate::device::Device;
 use crate::infer::use_threads;
+use crate::say::say;
 use crate::train::{self, RunOutputs, TrainingTables, with_flag};
 use crate::{Outcome, output};
 
 const RESULTS: &str = "tune.json";
+const CURVE: &str = "strength.svg";
+const REPORT: &str = "report.html";
 
 /// What is printed at the end.
 #[derive(Serialize)]
@@ -68,6 +71,12 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
     let grid = command.grid.as_ref().map_or(Recipe::STANDARD.tuning_strengths, |grid| &grid.0);
     let seed_count = command.seeds.unwrap_or(Recipe::STANDARD.tuning_seeds);
     let model_folder = RunFolder::open(&command.out.join("model"))?;
+    let files = command.set.files().reads(command.graph.files()).reads(&command.settings.config);
+    let trial_folder = RunFolder::open(&command.out.join("trial"))?;
+    let own = [RESULTS, CURVE].map(|name| command.out.join(name));
+    let files =
+        files.claims(model_folder.files()).claims([trial_folder.checkpoint_file()]).claims(own);
+    files.claims(report_file(command)).check()?;
     let graph = command.graph.given_graph()?;
     for &setting in grid {
         // All of them, before the first is trained and before anything is written.
@@ -80,15 +89,17 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
         .with_context(|| format!("{}: cannot be made", command.out.display()))?;
     RunOutputs { report_file: command.run.report.as_deref(), ..outputs(command) }
         .check(&model_folder)?;
-    let trial_folder = RunFolder::open(&command.out.join("trial"))?;
+    let metric = config.validation.metric;
+    let results = command.out.join(RESULTS);
+    let old = read(&results, metric, command.run.restart)?;
+    check_old_files(command, old.is_some())?;
+    let _locks = (trial_folder.lock()?, model_folder.lock()?);
     if command.run.restart {
         trial_folder.forget_checkpoint()?;
         model_folder.forget_checkpoint()?;
     }
-    let metric = config.validation.metric;
-    let results = command.out.join(RESULTS);
-    let mut tuning =
-        if command.run.restart { Tuning::new(metric) } else { read(&results, metric)? };
+    let old = old.filter(|_| !command.run.restart);
+    let mut tuning = old.unwrap_or_else(|| Tuning::new(metric));
     let mut tables = TrainingTables::read(&command.set, &graph)?;
     tables.check_taxonomy(&command.set, &graph)?;
     let (training, _) = tables.examples(&graph)?;
@@ -121,7 +132,7 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
                 seconds: run.model.seconds(),
             };
             if !command.run.quiet {
-                eprintln!("{about}: {metric} {:.4}", trial.value);
+                say(format_args!("{about}: {metric} {:.4}", trial.value));
             }
             chosen.add(trial.clone());
             tuning.add(trial);
@@ -184,24 +195,46 @@ pub(crate) fn kept_metric(model: &TrainedModel) -> anyhow::Result<f64> {
     value.context("no rows were validated; hold out more rows")
 }
 
-/// The finished runs.
-fn read(path: &Path, metric: Metric) -> anyhow::Result<Tuning> {
+/// The file of the report, if there is one.
+fn report_file(command: &TuneCommand) -> Option<PathBuf> {
+    let named = || command.run.report.clone().unwrap_or_else(|| command.out.join(REPORT));
+    (!command.run.no_report).then(named)
+}
+
+/// Refuses to replace files in the folder that no tuning has written.
+fn check_old_files(command: &TuneCommand, has_results: bool) -> anyhow::Result<()> {
+    let named = command.run.report.is_some() || command.run.no_report;
+    for (name, named) in [(CURVE, false), (REPORT, named)] {
+        let path = command.out.join(name);
+        if !has_results && !named && path.exists() {
+            bail!(
+                "{} would be replaced, and there is no `{RESULTS}` beside it, so it is not of `phex tune`; choose another \
+                 --out",
+                path.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The finished runs, if there are any.
+fn read(path: &Path, metric: Metric, restart: bool) -> anyhow::Result<Option<Tuning>> {
     if !path.exists() {
-        return Ok(Tuning::new(metric));
+        return Ok(None);
     }
     let name = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(name)?;
+    let text = phex_io::read_text(path)?;
     let tuning: Tuning = serde_json::from_str(&text).with_context(|| {
-        format!("{}: not the results of `phex tune`; --restart replaces the file", name())
+        format!("{}: not the results of `phex tune`; choose another --out", name())
     })?;
-    if tuning.metric != metric {
+    if tuning.metric != metric && !restart {
         bail!(
             "{}: these results are of the metric {}; --restart replaces them, or choose another --out",
             name(),
             tuning.metric
         );
     }
-    Ok(tuning)
+    Ok(Some(tuning))
 }
 
 /// Writes and prints the results.
@@ -215,9 +248,8 @@ fn finish(
     let metric = tuning.metric.name();
     let settings = tuning.summary();
     let curve = curve(metric, &settings, best.setting);
-    write_text(&command.out.join("strength.svg"), &curve.svg())?;
-    if !command.run.no_report {
-        let path = command.run.report.clone().unwrap_or_else(|| command.out.join("report.html"));
+    write_text(&command.out.join(CURVE), &curve.svg())?;
+    if let Some(path) = report_file(command) {
         write_text(&path, &page(runs, &settings, &curve, seeds)?.html())?;
     }
     let mut text = format!("{:<12}{metric:>10}{:>12}{:>7}\n", "strength", "deviation", "seeds");

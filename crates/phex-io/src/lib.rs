@@ -40,10 +40,11 @@ mod models;
 mod tables;
 
 pub use bundle::{
-    BUNDLE_VERSION, Bundle, Evaluation, ModelCard, Tensor, TensorData, read_bundle, read_tensors,
-    write_bundle, write_tensors,
+    BUNDLE_VERSION, Bundle, BundleExtra, Evaluation, ModelCard, Tensor, TensorData, bundle_files,
+    prepare_bundle, read_bundle, read_tensors, write_bundle, write_bundle_with, write_tensors,
 };
 pub use error::{CellLocation, Error, RecordNumber};
+pub use files::input::read_text;
 pub use files::limits::Limits;
 pub use files::output::{Output, is_unfinished, write_text};
 pub use graphs::{

@@ -85,7 +85,7 @@ fn core(py: Python<'_>, error: phex::Error) -> PyErr {
     let class = match &error {
         Error::Graph { .. } => "GraphError",
         Error::Unfit { .. } | Error::NotExact { .. } | Error::BestOnly => "EngineError",
-        Error::Budget { .. } | Error::TooManyPairs { .. } => "BudgetError",
+        Error::Budget { .. } | Error::NoRoom { .. } | Error::TooManyPairs { .. } => "BudgetError",
         Error::Contradiction { .. } => "TrainingError",
         _ => "InputError",
     };

@@ -150,6 +150,7 @@ impl Checkpoint {
             let message = "its settings, graph or data are different";
             return Err(Error::OtherRun { message: String::from(message) });
         }
+        self.check_place(trainer)?;
         let mut state = trainer.fresh_state(self.header.stage)?;
         self.copy("weights", &mut state.head.weights)?;
         self.copy("averages", &mut state.head.averages)?;
@@ -184,6 +185,22 @@ impl Checkpoint {
             (header.loss_sum, header.row_sum, header.stale);
         state.history.clone_from(&self.history);
         Ok(state)
+    }
+
+    /// Checks that the place where the run stands is one of its places.
+    fn check_place(&self, trainer: &Trainer<'_>) -> Result<(), Error> {
+        let CheckpointHeader { stage, epoch, best, .. } = self.header;
+        let stages = &trainer.config().stages;
+        let done = self.history.len();
+        let before = stages.iter().take(stage).map(|stage| stage.epochs).sum::<usize>();
+        let place = stages.get(stage).is_some_and(|stage| epoch <= stage.epochs)
+            && (epoch..=before.saturating_add(epoch)).contains(&done)
+            && best.is_none_or(|(_, best)| (1..=done).contains(&best));
+        if place {
+            return Ok(());
+        }
+        let message = "it stands at an epoch that the run does not have";
+        Err(Error::OtherRun { message: String::from(message) })
     }
 
     fn copy(&self, name: &str, into: &mut [f32]) -> Result<(), Error> {

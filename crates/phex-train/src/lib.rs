@@ -45,7 +45,7 @@ pub use head::{Head, score_scales};
 pub use labels::{LabelFormat, LabelSettings, read_unlisted};
 pub use model::{Predictor, TrainedModel};
 pub use recipe::Recipe;
-pub use run::{CheckpointKeeper, RunFolder, RunInputs, RunRecord};
+pub use run::{CheckpointKeeper, RunFolder, RunInputs, RunLock, RunRecord};
 pub use taxonomy::TaxonomyDoubt;
 pub use trainer::{
     EpochRecord, Flow, Observer, Profile, Progress, Silent, TrainedRun, Trainer, WorkerPart,

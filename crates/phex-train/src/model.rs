@@ -112,7 +112,15 @@ impl TrainedModel {
         let read = |name: &str, shape: &[usize]| -> Result<&[f32], Error> {
             match bundle.tensors.get(name) {
                 Some(Tensor { shape: found, data: TensorData::F32(values) }) if found == shape => {
-                    Ok(values)
+                    match values.iter().position(|value| !value.is_finite()) {
+                        None => Ok(values),
+                        Some(at) => Err(Error::Model {
+                            message: format!(
+                                "the tensor `{name}` has the value {} at {at}",
+                                values[at]
+                            ),
+                        }),
+                    }
                 }
                 Some(tensor) => Err(Error::Model {
                     message: format!(
@@ -124,6 +132,15 @@ impl TrainedModel {
             }
         };
         let inputs = written.inputs;
+        // The configuration must not claim more weights than there are.
+        let size = written.config.head.size(inputs, bundle.graph.len())?;
+        let found = bundle.tensors.values().map(|tensor| tensor.data.len()).sum::<usize>();
+        if size > found.saturating_mul(6) {
+            let message = format!(
+                "config.json describes a head from {inputs} features, and the tensors hold {found} numbers only"
+            );
+            return Err(Error::Model { message });
+        }
         let mut head = Head::of_graph(&written.config.head, inputs, &bundle.graph, 0);
         let layout = head.layout().clone();
         for part in &layout.weights {

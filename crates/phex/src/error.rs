@@ -24,6 +24,14 @@ pub enum Error {
         /// What to do.
         help: &'static str,
     },
+    /// The system does not give what an answer needs.
+    #[error("the system has no room for {what}, which needs {bytes} bytes; raise its limits")]
+    NoRoom {
+        /// What it was for.
+        what: &'static str,
+        /// How many bytes it needs.
+        bytes: usize,
+    },
     /// An operation would write out more pairs than the limit allows.
     #[error("{operation} would write {pairs} pairs, more than the {limit} allowed; {help}")]
     TooManyPairs {

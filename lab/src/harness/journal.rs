@@ -1,11 +1,11 @@
 //! The runs that are done: a file of JSON lines, one per run, so that interrupted work can be resumed.
 //!
 //! A run is identified by its whole description, so a changed specification repeats only the runs that it changes. A
-//! line that a crash cut off is ignored and written again.
+//! line that a crash cut off is ignored and written again. The file is locked while it is open, and lines are appended.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use super::timing::RunSeconds;
 use crate::Error;
+
+/// How every line starts.
+const START: &str = "{\"job\":";
 
 /// A file of runs.
 #[derive(Debug)]
@@ -38,33 +41,40 @@ impl Journal {
     /// Opens a journal. One that has runs is refused unless it is to be resumed.
     ///
     /// # Errors
-    /// [`Error::HasRuns`], [`Error::Journal`] for a line that is not a run, [`Error::File`].
+    /// [`Error::HasRuns`], [`Error::Journal`] for a line that is not a run, [`Error::Busy`] if another process has it open,
+    /// [`Error::File`].
     pub fn open(path: &Path, resume: bool) -> Result<Journal, Error> {
         let wrong = |source| Error::File { path: path.to_owned(), source };
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(wrong)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(wrong)?;
-        // Text after the last line break was cut off.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole > 0 && !resume {
+        let mut file =
+            OpenOptions::new().create(true).read(true).append(true).open(path).map_err(wrong)?;
+        // Where the system has no locks, nothing keeps two processes apart.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(Error::Busy { path: path.to_owned() });
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(wrong)?;
+        // Text after the last line break was cut off, if it is the start of a run.
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let tail = text.split_off(whole);
+        let foreign = |line, message| Error::Journal { path: path.to_owned(), line, message };
+        let text = String::from_utf8(text)
+            .map_err(|_| foreign(1, String::from("this is not a journal of runs")))?;
+        let mut runs = HashMap::new();
+        for (number, line) in text.lines().enumerate() {
+            let line: JournalLine = serde_json::from_str(line)
+                .map_err(|error| foreign(number + 1, error.to_string()))?;
+            runs.insert(line.job.to_string(), (line.answer, line.seconds));
+        }
+        let length = tail.len().min(START.len());
+        if tail[..length] != START.as_bytes()[..length] {
+            let message = String::from("this is not a line of a journal of runs");
+            return Err(foreign(text.lines().count() + 1, message));
+        }
+        if !runs.is_empty() && !resume {
             return Err(Error::HasRuns { path: path.to_owned() });
         }
-        file.set_len(whole as u64).map_err(wrong)?;
-        file.seek(SeekFrom::End(0)).map_err(wrong)?;
-        let mut runs = HashMap::new();
-        for (number, line) in text[..whole].lines().enumerate() {
-            let line: JournalLine = serde_json::from_str(line).map_err(|error| Error::Journal {
-                path: path.to_owned(),
-                line: number + 1,
-                message: error.to_string(),
-            })?;
-            runs.insert(line.job.to_string(), (line.answer, line.seconds));
+        if !tail.is_empty() {
+            file.set_len(whole as u64).map_err(wrong)?;
         }
         Ok(Journal { path: path.to_owned(), file, runs })
     }
@@ -135,8 +145,17 @@ mod tests {
         assert_eq!(journal.answer::<f64>(&json!({"seed": 2, "rate": 0.1})), None);
         journal.keep(json!({"seed": 2, "rate": 0.1}), &0.5, seconds(3.0)).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
-        std::fs::write(&path, "{}\n").unwrap();
         let error = Journal::open(&path, true).unwrap_err().to_string();
-        assert!(error.contains("runs.jsonl:1"), "{error}");
+        assert!(error.contains("another process"), "{error}");
+        drop(journal);
+        // Nothing but a journal is changed.
+        for foreign in ["{}\n", "my notes", "{\"job\": 1, mine", "\u{fffd}\nb\n", "\n"] {
+            std::fs::write(&path, foreign).unwrap();
+            for resume in [false, true] {
+                let error = Journal::open(&path, resume).unwrap_err().to_string();
+                assert!(error.contains("runs.jsonl:1"), "{foreign:?}: {error}");
+                assert_eq!(std::fs::read_to_string(&path).unwrap(), foreign);
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ use phex::infer::{
 
 use super::names::named;
 use super::numbers::betas;
+use crate::say::say;
 
 fn method_names() -> impl Iterator<Item = PossibleValue> {
     Method::all().map(|method| {
@@ -23,7 +24,7 @@ fn method_names() -> impl Iterator<Item = PossibleValue> {
 /// Reads the name of a method, and reports a former name.
 fn method(name: &str) -> Result<Method, phex::Error> {
     if name == Method::FORMER_FOREST_BP {
-        eprintln!("phex: the method `{name}` is now called `{}`", Method::ForestBp);
+        say(format_args!("phex: the method `{name}` is now called `{}`", Method::ForestBp));
     }
     name.parse()
 }

@@ -26,6 +26,8 @@ const TEST: usize = 2000;
 const NAMED: usize = 20;
 /// How far apart the kinds are, and the animals of a kind, in deviations of the noise.
 const SCALES: [f64; 2] = [0.35, 0.4];
+/// The first line of the graph.
+pub(super) const TITLE: &str = "# The labels of the demo: each animal is of one kind.";
 /// The column of the files that has the label.
 pub(super) const COLUMN: &str = "is";
 
@@ -164,9 +166,8 @@ fn imply(graph: &RelationGraph, rows: &mut Dataset) {
 }
 
 fn graph_text() -> String {
-    let mut text = String::from(
-        "# The labels of the demo.\nsingle_label = true   # a taxonomy: each row is exactly one animal\n",
-    );
+    let mut text =
+        format!("{TITLE}\nsingle_label = true   # a taxonomy: each row is exactly one animal\n");
     for (kind, animals) in KINDS {
         let quoted = animals.map(|name| format!("\"{name}\"")).join(", ");
         let _ = writeln!(text, "\n[[hierarchy]]\nparent = \"{kind}\"\nchildren = [{quoted}]");

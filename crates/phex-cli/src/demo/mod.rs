@@ -15,7 +15,7 @@ mod world;
 
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use phex::graph::Report;
 use phex_io::{Format, ReadOptions};
 use phex_train::{LabelSettings, RunFolder, RunInputs, RunRecord};
@@ -43,7 +43,9 @@ struct DemoResults {
 pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
     let folder = &command.out;
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    check_folder(folder)?;
     let run_folder = RunFolder::open(&folder.join("model"))?;
+    let _lock = run_folder.lock()?;
     crate::interrupt::listen();
     let photos = PhotoTour::take()?;
     show::photos(&photos)?;
@@ -58,6 +60,31 @@ pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
+/// Refuses a folder with files of the same names that no demo has written. The graph of the animals is the first
+/// that is written.
+fn check_folder(folder: &Path) -> anyhow::Result<()> {
+    const FILES: [&str; 7] = [
+        "animals.toml",
+        "photos.toml",
+        "photos.svg",
+        "broken.toml",
+        "train.csv",
+        "test.csv",
+        "report.html",
+    ];
+    let written = phex_io::read_text(&folder.join("animals.toml")).unwrap_or_default();
+    if written.lines().next() == Some(coarse::TITLE) {
+        return Ok(());
+    }
+    match FILES.map(|name| folder.join(name)).into_iter().find(|path| path.exists()) {
+        Some(path) => bail!(
+            "{} would be replaced, and it is not of an earlier demo; choose another folder with --out",
+            path.display()
+        ),
+        None => Ok(()),
+    }
+}
+
 fn read(text: &str, name: &str) -> anyhow::Result<phex::graph::GraphBuilder> {
     Ok(phex_io::parse_graph(text.as_bytes(), name, Format::Toml, &ReadOptions::default())?)
 }
@@ -67,10 +94,10 @@ fn write(results: &DemoResults, folder: &Path, run_folder: &RunFolder) -> anyhow
     let DemoResults { photos, coarse, broken, .. } = results;
     let file = |name: &str| folder.join(name);
     for (name, text) in [
+        ("animals.toml", coarse.world.text.clone()),
         ("photos.toml", photos::GRAPH.to_owned()),
         ("photos.svg", phex_report::graph_picture(&photos.world.graph, None)),
         ("broken.toml", broken.clone()),
-        ("animals.toml", coarse.world.text.clone()),
         ("train.csv", coarse.world.csv(&coarse.training)),
         ("test.csv", coarse.world.csv(&coarse.test)),
     ] {

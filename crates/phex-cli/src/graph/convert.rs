@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Counts;
 use crate::args::ConvertCommand;
+use crate::files::CommandFiles;
 use crate::model::{ModelFile, is_uai};
 use crate::output;
 
@@ -20,6 +21,8 @@ struct Written {
 }
 
 pub(super) fn run(command: &ConvertCommand) -> anyhow::Result<()> {
+    let files = CommandFiles::default().reads(command.input.files()).reads(&command.scores.scores);
+    files.writes([&command.out]).check()?;
     let to = match (command.to.as_deref(), IsingFormat::from_path(&command.out)) {
         // By its name alone, because an existing file will be replaced.
         (None, Some(format)) => ModelFile::Ising(format),

@@ -14,6 +14,7 @@ use phex_report::{graph_picture, wants_picture};
 use serde::Serialize;
 
 use crate::args::{CheckCommand, GraphCommand, ShowCommand, StatesCommand};
+use crate::files::CommandFiles;
 use crate::{Outcome, input, output};
 
 pub(crate) use outline::outline;
@@ -91,6 +92,8 @@ impl Counts {
 }
 
 fn show(command: &ShowCommand) -> anyhow::Result<()> {
+    let files = CommandFiles::default().reads(command.input.files());
+    files.writes(command.svg.iter().chain(&command.dot)).check()?;
     let graph = command.input.graph()?;
     for (path, form) in [(&command.svg, "svg"), (&command.dot, "dot")] {
         if let Some(path) = path {

@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use super::Counts;
 use crate::args::TransformCommand;
+use crate::files::CommandFiles;
+use crate::say::say;
 use crate::{input, output};
 
 #[derive(Serialize)]
@@ -20,6 +22,7 @@ struct Transformed {
 }
 
 pub(super) fn sparsify(command: &TransformCommand) -> anyhow::Result<()> {
+    check_files(command)?;
     let graph = command.input.graph()?;
     let sparse = graph.sparsify()?;
     note_soft(&graph);
@@ -27,6 +30,7 @@ pub(super) fn sparsify(command: &TransformCommand) -> anyhow::Result<()> {
 }
 
 pub(super) fn densify(command: &TransformCommand) -> anyhow::Result<()> {
+    check_files(command)?;
     let graph = command.input.graph()?;
     note_soft(&graph);
     if command.json && command.out.is_none() && graph.is_hard() {
@@ -37,12 +41,16 @@ pub(super) fn densify(command: &TransformCommand) -> anyhow::Result<()> {
     finish(command, &graph, &graph.densify()?)
 }
 
+fn check_files(command: &TransformCommand) -> anyhow::Result<()> {
+    CommandFiles::default().reads(command.input.files()).writes(&command.out).check()
+}
+
 /// Soft relations stay, because they are part of the model and not of the legal states.
 fn note_soft(graph: &RelationGraph) {
     let soft = graph.strengths().filter(|strength| !strength.is_hard()).count();
     if soft > 0 {
         let are = if soft == 1 { "relation is" } else { "relations are" };
-        eprintln!("phex: {soft} soft {are} kept; only hard ones change");
+        say(format_args!("phex: {soft} soft {are} kept; only hard ones change"));
     }
 }
 

@@ -39,6 +39,7 @@ struct Line<'a> {
 
 pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
+    command.rows.files().writes_with_summary(&command.out).check()?;
     use_threads(command.rows.threads);
     let model = Arc::new(command.rows.input.model()?);
     let (engine, plan) = compile(&model, &command.rows.engine)

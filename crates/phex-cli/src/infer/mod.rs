@@ -33,7 +33,8 @@ pub(crate) fn piece(labels: usize) -> usize {
 
 pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    output::different_files(&command.files().collect::<Vec<_>>())?;
+    let files = command.rows.files().writes_with_summary(&command.out);
+    files.writes(command.diagnosis.iter().chain(&command.standard_errors)).check()?;
     use_threads(command.rows.threads);
     let device = Device::open(command.device.device)?;
     let model = command.rows.input.model()?;

@@ -1,5 +1,6 @@
 //! Where rows come from: a table of scores, and optionally a table of evidence.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::str::FromStr as _;
 
@@ -10,6 +11,7 @@ use phex_io::{
 };
 
 use crate::args::{RowArguments, TableArguments};
+use crate::files::CommandFiles;
 use crate::model::ModelFile;
 
 pub(crate) struct Source {
@@ -39,17 +41,35 @@ fn open_evidence(
     }
 }
 
-/// Sets the number of threads.
+/// Threads per processor that may be asked for, because more only wait for one another.
+const THREADS_PER_PROCESSOR: usize = 4;
+/// Threads that may be asked for on any machine.
+const THREADS: usize = 64;
+
+/// Starts the threads: one per processor, or as many as asked for within reason. Answers do not depend on their number.
+/// Where the system allows no more threads, this one does all the work.
 pub(crate) fn use_threads(threads: Option<usize>) {
-    if let Some(threads) = threads {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let most = THREADS.max(THREADS_PER_PROCESSOR * processors);
+    let threads = threads.filter(|threads| *threads > 0).unwrap_or(processors).min(most);
+    let pool = || rayon::ThreadPoolBuilder::new();
+    if pool().num_threads(threads).build_global().is_err() {
         // Fails only if a pool exists already, which is then used.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        let _ = pool().num_threads(1).use_current_thread().build_global();
     }
 }
 
 /// A row of zeros, for a model that holds its own scores.
 fn zeros(labels: usize) -> ScoreRows {
     ScoreRows { count: 1, values: ScoreValues::F64(vec![0.0; labels]), kept: Vec::new() }
+}
+
+impl RowArguments {
+    /// The files that are read.
+    pub(super) fn files(&self) -> CommandFiles {
+        let files = CommandFiles::default().reads(self.input.files());
+        files.reads(self.table.scores.iter().chain(&self.table.evidence))
+    }
 }
 
 impl Source {

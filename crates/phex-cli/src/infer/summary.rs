@@ -6,6 +6,7 @@ use phex::infer::{Engine, Method, Plan, Posterior, RowStatus, Trust};
 use serde::Serialize;
 
 use super::diagnosis::Diagnosed;
+use crate::say::say;
 
 /// How many rows without an answer are named; the rest are counted.
 const NAMED: usize = 20;
@@ -119,17 +120,19 @@ impl Summary {
 
     /// Reports on standard error which rows have no answer, and which should not be trusted.
     pub(super) fn complain(&self) {
-        self.unanswered.iter().for_each(|text| eprintln!("phex: {text}; it has no answer"));
+        self.unanswered.iter().for_each(|text| say(format_args!("phex: {text}; it has no answer")));
         let more = self.bad_rows + self.impossible_rows - self.unanswered.len() as u64;
         if more > 0 {
-            eprintln!("phex: and {more} more rows");
+            say(format_args!("phex: and {more} more rows"));
         }
-        self.notes.iter().for_each(|note| eprintln!("phex: {note}"));
+        self.notes.iter().for_each(|note| say(format_args!("phex: {note}")));
         if let Some(error) = self.certified_error.filter(|error| *error > 1e-3) {
-            eprintln!("phex: marginals are certified only to within {error:.2}; see `graph plan`");
+            say(format_args!(
+                "phex: marginals are certified only to within {error:.2}; see `graph plan`"
+            ));
         }
         if let Some(text) = self.diagnosis.as_ref().and_then(Diagnosed::complaint) {
-            eprintln!("phex: {text}");
+            say(format_args!("phex: {text}"));
         }
     }
 }

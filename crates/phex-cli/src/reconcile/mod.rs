@@ -15,6 +15,7 @@ use phex::reconcile::{FinishedRows, ReconcileOptions, Reconciled, Reconciler, re
 use phex_io::{ScoreRows, ScoreValues, ScoreWriter};
 
 use crate::args::ReconcileCommand;
+use crate::files::CommandFiles;
 use crate::infer::{piece, progress, use_threads};
 use crate::{Outcome, output};
 
@@ -26,7 +27,10 @@ use table::FinishedTable;
 pub(crate) fn run(command: &ReconcileCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
     let files: Vec<&Path> = command.files().collect();
-    output::different_files(&files)?;
+    let inputs = [&command.probabilities, &command.scores, &command.weights];
+    let checked = CommandFiles::default().reads(command.input.files()).reads(&command.fit);
+    let checked = checked.reads(inputs.into_iter().flatten()).reads(command.labels.files());
+    checked.writes_with_summary(&command.out).writes(&command.diagnosis).check()?;
     use_threads(command.threads);
     let graph = command.input.graph()?;
     let compiled = compile(command, &graph)?;

@@ -10,6 +10,7 @@ use phex::reconcile::{
 use serde::Serialize;
 
 use super::fit::Compiled;
+use crate::say::say;
 
 /// How many rows that an engine gave up are named.
 const NAMED: usize = 10;
@@ -127,34 +128,34 @@ impl ReconcileSummary {
     /// Says on standard error what was done.
     pub(super) fn tell(&self) {
         if let Some(report) = &self.fit {
-            report.to_string().lines().for_each(|line| eprintln!("phex: {line}"));
+            report.to_string().lines().for_each(|line| say(format_args!("phex: {line}")));
         }
         if self.inconsistent_rows > 0 {
             let rows: Vec<String> =
                 self.first_inconsistent_rows.iter().map(u64::to_string).collect();
             let more = if self.inconsistent_rows > rows.len() as u64 { ", …" } else { "" };
-            eprintln!(
+            say(format_args!(
                 "phex: {} rows did not converge and were left as they were, so they are not \
                  consistent (rows {}{more})",
                 self.inconsistent_rows,
                 rows.join(", ")
-            );
+            ));
         }
         if self.watch.looks_finished() {
-            eprintln!(
+            say(format_args!(
                 "phex: all scores are between 0 and 1, as finished probabilities are, but scores are \
                  logits; --probabilities takes finished probabilities"
-            );
+            ));
         }
         if self.clipped_rows > 0 {
-            eprintln!(
+            say(format_args!(
                 "phex: {} of the rows that changed have probabilities of 0 or 1, or very close to \
                  them; their gain counts from probabilities clipped to logits of ±30 (±15 in \
                  single precision)",
                 self.clipped_rows
-            );
+            ));
         }
-        eprintln!("phex: {}", self.line());
+        say(format_args!("phex: {}", self.line()));
     }
 
     /// Everything in one line.

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use phex_train::{EpochRecord, Flow, Metric, Observer, Progress};
 
 use crate::args::RunArguments;
+use crate::say::say;
 
 /// Positions of the bar per epoch.
 const POSITIONS: u64 = 1000;
@@ -67,6 +68,6 @@ impl Observer for ProgressDisplay {
         if let Some(value) = record.validation_metric.filter(|_| self.metric != Metric::Loss) {
             line.push_str(&format!(", {} {value:.4}", self.metric));
         }
-        eprintln!("{line} ({seconds:.1} s)");
+        say(format_args!("{line} ({seconds:.1} s)"));
     }
 }

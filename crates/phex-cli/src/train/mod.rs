@@ -14,6 +14,7 @@ use crate::Outcome;
 use crate::args::{RunArguments, TrainCommand};
 use crate::device::Device;
 use crate::infer::use_threads;
+use crate::say::say;
 use display::ProgressDisplay;
 
 pub(crate) use settings::with_flag;
@@ -32,9 +33,12 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
         quiet: command.run.quiet,
     };
     outputs.check(&folder)?;
+    let files = command.set.files().reads(command.graph.files()).reads(&command.settings.config);
+    files.claims(folder.files()).writes(outputs.report_elsewhere(&folder)).check()?;
     let choices = command.settings.choices(command.engine.seed, command.set.held_out())?;
     // Settings are checked before data are read, which may take long.
     Recipe::STANDARD.settle(&choices).map_err(with_flag)?;
+    let _lock = folder.lock()?;
     let graph = command.graph.given_graph()?;
     let mut tables = TrainingTables::read(&command.set, &graph)?;
     tables.check_taxonomy(&command.set, &graph)?;
@@ -48,7 +52,7 @@ pub(crate) fn run(command: &TrainCommand) -> anyhow::Result<Outcome> {
         folder.forget_checkpoint()?;
     } else if is_finished(&folder, &trainer)? {
         if !command.run.quiet {
-            eprintln!("phex: {} is already finished", command.out.display());
+            say(format_args!("phex: {} is already finished", command.out.display()));
         }
         return Ok(Outcome::Fine);
     }
@@ -92,7 +96,7 @@ pub(crate) fn finish(
         error => error.into(),
     })?;
     if let Some(epochs) = resumed.filter(|_| !arguments.quiet) {
-        eprintln!("phex: resuming after {epochs} finished epochs");
+        say(format_args!("phex: resuming after {epochs} finished epochs"));
     }
     crate::interrupt::check()?;
     let seconds = arguments.checkpoint_every.unwrap_or(Recipe::STANDARD.checkpoint_seconds);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use phex_train::{Config, Error, TrainingChoices};
 use serde_json::{Map, Value};
 
@@ -58,8 +58,7 @@ impl SettingArguments {
 
 fn read(path: &Path) -> anyhow::Result<Map<String, Value>> {
     let name = || path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", name()))?;
+    let text = phex_io::read_text(path)?;
     let wrong = |error: toml::de::Error| anyhow!("{}: {}", name(), error.to_string().trim());
     // First as complete settings, because errors then name the line.
     toml::from_str::<Config>(&text).map_err(wrong)?;

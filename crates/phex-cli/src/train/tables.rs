@@ -8,6 +8,15 @@ use phex_train::{Examples, LabelSettings, TaxonomyDoubt};
 use super::with_flag;
 use crate::args::TrainingSet;
 use crate::data::{almost_numbers, label_settings, targets, unseen};
+use crate::files::CommandFiles;
+
+impl TrainingSet {
+    /// The files that are read.
+    pub(crate) fn files(&self) -> CommandFiles {
+        let files = CommandFiles::default().reads(&self.data.data).reads(&self.valid);
+        files.reads(&self.valid_labels).reads(self.labels.files())
+    }
+}
 
 /// The data of a run.
 pub(crate) struct TrainingTables {

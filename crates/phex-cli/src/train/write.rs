@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::bail;
 use phex_train::{ComparedScores, Comparison, LabelSettings, RunFolder, RunRecord, TrainedRun};
 
+use crate::say::say;
 use crate::{output, pages};
 
 /// What to write and print besides the model.
@@ -36,7 +37,12 @@ impl RunOutputs<'_> {
         Ok(())
     }
 
-    /// Writes everything, `run.json` last, and prints a summary.
+    /// The file of the report, if it is not part of the folder of the model.
+    pub(crate) fn report_elsewhere(&self, folder: &RunFolder) -> Option<&Path> {
+        self.report_file.filter(|path| **path != folder.report_file())
+    }
+
+    /// Writes everything, the folder of the model last, and prints a summary.
     pub(crate) fn write(
         &self,
         folder: &RunFolder,
@@ -44,21 +50,23 @@ impl RunOutputs<'_> {
         record: &RunRecord<'_>,
         labels: &LabelSettings,
     ) -> anyhow::Result<()> {
-        folder.write_model(run, record, Some(labels))?;
+        let mut report = None;
         if self.report {
-            let path = self.report_file.map_or_else(|| folder.report_file(), Path::to_owned);
-            let page = pages::training(&folder.title(), &describe(record), run, record)?;
-            phex_io::write_text(&path, &page.html())?;
+            let page = pages::training(&folder.title(), &describe(record), run, record)?.html();
+            match self.report_elsewhere(folder) {
+                Some(path) => phex_io::write_text(path, &page)?,
+                None => report = Some(page),
+            }
         }
-        folder.complete(record)?;
+        folder.write(run, record, Some(labels), report.as_deref())?;
         if self.json {
             output::text(&record.to_json()?)?;
         }
         if !self.quiet {
-            record.notes.iter().for_each(|note| eprintln!("phex: {note}"));
-            eprintln!("{}{}", describe(record), results(record));
-            eprintln!("written to {}", folder.path().display());
-            record.verdict.iter().for_each(|verdict| eprintln!("phex: {verdict}"));
+            record.notes.iter().for_each(|note| say(format_args!("phex: {note}")));
+            say(format_args!("{}{}", describe(record), results(record)));
+            say(format_args!("written to {}", folder.path().display()));
+            record.verdict.iter().for_each(|verdict| say(format_args!("phex: {verdict}")));
         }
         Ok(())
     }

@@ -21,6 +21,10 @@ fn the_demo_fits_one_screen_and_its_commands_work() {
     // The demo replaces what an earlier one left.
     fs::create_dir(path.join("phex-demo")).unwrap();
     fs::write(path.join("phex-demo/photos.svg"), "old").unwrap();
+    let (status, _, error) = run(path, &["demo"], "");
+    assert!(status == 2 && error.contains("not of an earlier demo"), "{error}");
+    let title = "# The labels of the demo: each animal is of one kind.\n";
+    fs::write(path.join("phex-demo/animals.toml"), title).unwrap();
     let (status, text, error) = run(path, &["demo"], "");
     assert_eq!(status, 0, "{error}");
     assert!(text.lines().count() <= 30, "{text}");

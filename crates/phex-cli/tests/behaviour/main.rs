@@ -2,13 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod accidents;
 mod approximate;
+mod attack;
 mod common;
 mod demo;
 mod device;
 mod graph;
+mod hostile;
 mod infer;
 mod interchange;
+mod outputs;
 mod reconcile;
 mod resume;
 mod taxonomy;

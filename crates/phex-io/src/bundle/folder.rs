@@ -4,15 +4,16 @@
 //! and flushed to the disk. Then the old one is renamed to `.NAME.phex-old`, the new one takes its
 //! place, and the old one is deleted. A process that is stopped between the two moves leaves a
 //! complete old folder under that name, where readers find it. So a complete bundle, old or new,
-//! exists at every moment. Two processes must not write the same bundle at the same time.
+//! exists at every moment. Whoever writes the bundle next deletes what a killed process left. Two processes must not
+//! write the same bundle at the same time.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::PARTS;
-use crate::files::output::is_unfinished;
+use crate::files::output::{is_left_behind, is_temporary, is_unfinished};
 
 /// The path of a bundle, and the path of the old one while it is replaced.
 pub(super) struct BundlePaths {
@@ -20,7 +21,20 @@ pub(super) struct BundlePaths {
     pub(super) parent: PathBuf,
     pub(super) target: PathBuf,
     pub(super) aside: PathBuf,
-    name: OsString,
+    /// How the names of new folders begin.
+    new: OsString,
+}
+
+/// A folder that is being written, with the lock that keeps others from deleting it.
+pub(super) struct StagingFolder {
+    folder: tempfile::TempDir,
+    _lock: Option<File>,
+}
+
+impl StagingFolder {
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
 }
 
 impl BundlePaths {
@@ -39,12 +53,27 @@ impl BundlePaths {
             _ => PathBuf::from("."),
         };
         let aside = parent.join(hidden(&name, ".phex-old"));
-        Ok(BundlePaths { parent, target, aside, name })
+        let new = hidden(&name, ".phex-new-");
+        Ok(BundlePaths { parent, target, aside, new })
+    }
+
+    /// Deletes what killed processes left beside the target: new folders that nobody writes any more, and an old folder
+    /// whose successor is in place. `names` are the files that may be in them.
+    pub(super) fn sweep(&self, names: &[&str]) -> io::Result<()> {
+        for entry in fs::read_dir(&self.parent)?.flatten() {
+            let is_folder = || entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_temporary(&entry.file_name(), &self.new) && is_folder() {
+                let lock = File::open(entry.path());
+                if lock.is_ok_and(|lock| is_left_behind(&lock)) {
+                    remove(&entry.path(), names)?;
+                }
+            }
+        }
+        if self.target.exists() { remove(&self.aside, names) } else { Ok(()) }
     }
 
     /// An empty folder beside the target.
-    pub(super) fn start(&self) -> io::Result<tempfile::TempDir> {
-        let prefix = hidden(&self.name, ".phex-new-");
+    pub(super) fn start(&self) -> io::Result<StagingFolder> {
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         {
@@ -52,15 +81,18 @@ impl BundlePaths {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(fs::Permissions::from_mode(0o777));
         }
-        builder.prefix(&prefix).tempdir_in(&self.parent)
+        let folder = builder.prefix(&self.new).tempdir_in(&self.parent)?;
+        // Where the system has no locks on folders, nobody deletes the folder either.
+        let lock = File::open(folder.path()).ok().filter(|lock| lock.try_lock().is_ok());
+        Ok(StagingFolder { folder, _lock: lock })
     }
 
-    /// Replaces the target by a complete folder.
-    pub(super) fn replace(&self, new: tempfile::TempDir) -> io::Result<()> {
+    /// Replaces the target by a complete folder. `names` are the files that may be in the old one.
+    pub(super) fn replace(&self, new: StagingFolder, names: &[&str]) -> io::Result<()> {
         sync(new.path())?;
         if self.target.exists() {
             // A process that was stopped while deleting an old folder has left it here.
-            remove(&self.aside)?;
+            remove(&self.aside, names)?;
             fs::rename(&self.target, &self.aside)?;
         }
         if let Err(error) = fs::rename(new.path(), &self.target) {
@@ -71,25 +103,26 @@ impl BundlePaths {
             return Err(error);
         }
         // The temporary folder has been moved, so there is nothing to delete.
-        let _ = new.keep();
+        let _ = new.folder.keep();
         sync(&self.parent)?;
-        remove(&self.aside)
+        remove(&self.aside, names)
     }
 }
 
-fn hidden(name: &OsString, end: &str) -> OsString {
+fn hidden(name: &OsStr, end: &str) -> OsString {
     let mut hidden = OsString::from(".");
     hidden.push(name);
     hidden.push(end);
     hidden
 }
 
-/// Deletes the parts of a bundle, what killed processes left of them, and the folder; nothing else.
-fn remove(folder: &Path) -> io::Result<()> {
+/// Deletes the parts of a bundle, files of these names, what killed processes left of them, and the folder; nothing
+/// else.
+fn remove(folder: &Path, names: &[&str]) -> io::Result<()> {
     if !folder.exists() {
         return Ok(());
     }
-    for part in PARTS {
+    for part in PARTS.iter().chain(names) {
         match fs::remove_file(folder.join(part)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 pub use card::{Evaluation, ModelCard};
 pub use read::read_bundle;
 pub use tensors::{Tensor, TensorData, read_tensors, write_tensors};
-pub use write::write_bundle;
+pub use write::{BundleExtra, bundle_files, prepare_bundle, write_bundle, write_bundle_with};
 
 /// The bundle version that this crate writes, and the newest that it can read.
 pub const BUNDLE_VERSION: u64 = 1;

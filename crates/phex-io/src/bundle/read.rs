@@ -1,17 +1,14 @@
 //! Reading bundles.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use super::folder::BundlePaths;
 use super::{BUNDLE_VERSION, Bundle, CARD, CONFIG, FORMAT, GRAPH, MODEL, RESERVED, read_tensors};
+use crate::files::input::read_text;
 use crate::{Error, Format, ReadOptions, read_graph};
-
-/// How many bytes the configuration and the card may have at most.
-const MAX_TEXT: u64 = 16 << 20;
 
 /// Reads a bundle. If a process was stopped while replacing it, the old bundle is read.
 ///
@@ -38,7 +35,7 @@ pub fn read_bundle(folder: &Path) -> Result<Bundle, Error> {
         })
     })?;
     let (tensors, _) = part(folder, MODEL, read_tensors)?;
-    let card = match text(&folder.join(CARD)) {
+    let card = match read_text(&folder.join(CARD)) {
         Err(Error::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             String::new()
         }
@@ -51,7 +48,7 @@ pub fn read_bundle(folder: &Path) -> Result<Bundle, Error> {
 pub(super) fn read_config(folder: &Path) -> Result<Map<String, Value>, Error> {
     let path = folder.join(CONFIG);
     let wrong = |message: String| Error::Bundle { path: path.display().to_string(), message };
-    let text = part(folder, CONFIG, text)?;
+    let text = part(folder, CONFIG, read_text)?;
     let config = serde_json::from_str::<Map<String, Value>>(&text);
     let mut config = config.map_err(|error| wrong(format!("line {}: {error}", error.line())))?;
     if config.get("format").and_then(Value::as_str) != Some(FORMAT) {
@@ -89,18 +86,4 @@ fn part<T>(
         }
         result => result,
     }
-}
-
-fn text(path: &Path) -> Result<String, Error> {
-    let shown = path.display().to_string();
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_TEXT + 1).read_to_end(&mut bytes));
-    read.map_err(|source| Error::Read { path: shown.clone(), source })?;
-    if bytes.len() as u64 > MAX_TEXT {
-        return Err(Error::TooLarge { path: shown, limit: MAX_TEXT });
-    }
-    String::from_utf8(bytes).map_err(|_| {
-        let message = String::from("the text is not UTF-8");
-        Error::Bundle { path: shown, message }
-    })
 }

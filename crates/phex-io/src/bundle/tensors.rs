@@ -18,6 +18,8 @@ use crate::files::output::Output;
 
 /// How many bytes the header may have at most.
 const MAX_HEADER: u64 = 1 << 20;
+/// How many bytes the numbers may have at most: those of 2³⁰ weights with the memory of their optimiser.
+const MAX_DATA: u64 = 16 << 30;
 /// The key of the metadata in the header.
 const METADATA: &str = "__metadata__";
 
@@ -229,6 +231,10 @@ fn read_checked(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
             return Ok(Err(format!("the tensor `{name}` is not inside the file")));
         }
     }
-    file.read_to_end(&mut bytes)?;
+    if data > MAX_DATA {
+        return Ok(Err(format!("it has {data} bytes, and {MAX_DATA} are allowed")));
+    }
+    // A device has no size, so nothing more is read of it.
+    file.take(data).read_to_end(&mut bytes)?;
     Ok(Ok(bytes))
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::limits::Limits;
+use super::text::SourceText;
 use crate::{Error, Format};
 
 /// How many bytes of a file are examined to find its format.
@@ -38,6 +39,33 @@ pub(crate) fn read_path(
         return Err(Error::TooLarge { path: name, limit: limits.file_bytes });
     }
     read_all(file, &name, format, limits)
+}
+
+/// How many bytes a text that is neither a graph nor a table may have: settings, records of runs, model cards.
+const TEXT_BYTES: u64 = 64 << 20;
+
+/// Reads a file of at most `limit` bytes. A device that never ends is refused after as many.
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+    let name = || path.display().to_string();
+    let failed = |source| Error::Read { path: name(), source };
+    let file = File::open(path).map_err(failed)?;
+    let too_large = || Error::TooLarge { path: name(), limit };
+    if file.metadata().map_err(failed)?.len() > limit {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > limit { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// Reads a text such as settings or the record of a run, of at most 64 MiB.
+///
+/// # Errors
+/// When the file cannot be read, is longer, or is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String, Error> {
+    let bytes = read_bytes(path, TEXT_BYTES)?;
+    let name = path.display().to_string();
+    Ok(SourceText::decode(&bytes, &name)?.text.to_owned())
 }
 
 /// Reads a file of a model or of samples, whose lines may have any length, and its name.

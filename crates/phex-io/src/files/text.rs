@@ -74,9 +74,15 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
+/// Names of more bytes are not compared, which takes the square of their length. Nobody types such a name.
+const LONGEST_COMPARED: usize = 256;
+
 /// `; did you mean …?` with the known name that is closest to an unknown one; empty when none is
 /// close.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    if name.len() > LONGEST_COMPARED {
+        return String::new();
+    }
     let allowed = (name.chars().count() / 3).max(1);
     let lower = name.to_lowercase();
     let nearest = known

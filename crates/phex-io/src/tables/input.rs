@@ -18,6 +18,13 @@ enum TableBytes {
     Stream(Box<dyn Read + Send>),
 }
 
+/// The first bytes of a Parquet file.
+#[cfg(feature = "parquet")]
+const PARQUET: &[u8] = b"PAR1";
+/// Bytes of a stream that is copied to the disk.
+#[cfg(feature = "parquet")]
+const STREAM_BYTES: u64 = 64 << 30;
+
 /// An open table and its format.
 pub(super) struct TableInput {
     pub(super) name: String,
@@ -98,7 +105,17 @@ impl TableInput {
             TableBytes::Stream(stream) => {
                 let mut file = tempfile::tempfile().map_err(failed)?;
                 let mut all = Cursor::new(self.start).chain(stream);
-                io::copy(&mut all, &mut file).map_err(failed)?;
+                // A device that never ends has no mark at its start, or more bytes than are allowed.
+                let mut mark = Vec::new();
+                all.by_ref().take(PARQUET.len() as u64).read_to_end(&mut mark).map_err(failed)?;
+                if mark != PARQUET {
+                    let message = String::from("this is not a Parquet file");
+                    return Err(Error::Table { path: self.name, message });
+                }
+                let mut all = Cursor::new(mark).chain(all).take(STREAM_BYTES + 1);
+                if io::copy(&mut all, &mut file).map_err(failed)? > STREAM_BYTES {
+                    return Err(Error::TooLarge { path: self.name, limit: STREAM_BYTES });
+                }
                 file.rewind().map_err(failed)?;
                 Ok(file)
             }

@@ -165,3 +165,68 @@ fn damaged_files_are_no_panic() {
         }
     }
 }
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let digits = hex.as_bytes().chunks(2);
+    digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+/// A file with this footer and no data.
+fn with_footer(footer: &[u8]) -> Vec<u8> {
+    let length = (footer.len() as u32).to_le_bytes();
+    [b"PAR1", footer, &length, b"PAR1"].concat()
+}
+
+#[test]
+fn a_footer_that_claims_much_is_refused() {
+    let refused = |bytes: &[u8], expected: &str| {
+        let error = read_bytes(bytes, TableFormat::Parquet, &["a"], &[]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    // 2³¹ − 1 row groups; a group with as many children; a list of truth values, which take no bytes.
+    let groups = "504152311502193c48017315040015082500180172001508250018016100160019fcffffffff07002400000050415231";
+    refused(&bytes_of(groups), "its footer has a list that is longer than the rest");
+    let children = "504152311502193c48017315feffffff0f00150825001801720015082500180161001600190c002300000050415231";
+    refused(&bytes_of(children), "its footer has a group with more children than the schema has");
+    let truths = "504152311502193c480173150400150825001801720015082500180161001600190c0928f1ffffffff0719f1ffffffff07002e00000050415231";
+    refused(&bytes_of(truths), "its footer has a list that is longer than the rest");
+    // Groups in groups, 5000 deep.
+    let mut deep = b"\x15\x02\x19\xfc\x89\x27".to_vec();
+    deep.extend(b"\x35\0\x18\x01g\x15\x02\0".repeat(5000));
+    deep.extend(b"\x15\x08\x25\0\x18\x01x\0\x16\0\x19\x0c\0");
+    refused(&with_footer(&deep), "its footer has groups that are too deep");
+    // A binary field where the library reads a number: it would go on in the middle of the text.
+    refused(
+        &with_footer(b"\x18\x05\x19\xfc\xff\xff\x07\0"),
+        "its footer has a field of the wrong type",
+    );
+    refused(&with_footer(&b"\x1c".repeat(5000)), "its footer has");
+    refused(&with_footer(b"\xcb\x05\x88\x01\0"), "its footer has a field of an unknown type");
+    let mut long = with_footer(b"\0");
+    let at = long.len() - 8;
+    long[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    refused(&long, "its footer claims 4294967295 bytes");
+    long[at..at + 4].copy_from_slice(&999u32.to_le_bytes());
+    refused(&long, "its footer is longer than the file");
+    refused(b"PAR1PAR", "too short");
+}
+
+#[test]
+fn a_dictionary_does_not_multiply_without_bound() {
+    use arrow_array::types::Int32Type;
+    let text = "x".repeat(400 << 10);
+    let texts = |rows: usize| -> ArrayRef {
+        let keys = arrow_array::Int32Array::from(vec![0; rows]);
+        let values = StringArray::from(vec![text.as_str()]);
+        Arc::new(arrow_array::DictionaryArray::<Int32Type>::new(keys, Arc::new(values)))
+    };
+    let scores = |rows: usize| -> ArrayRef { Arc::new(Float32Array::from(vec![1.0; rows])) };
+    let read = |rows: usize| {
+        let bytes = file(vec![("a", scores(rows)), ("name", texts(rows))]);
+        assert!(bytes.len() < 4 << 20, "{}", bytes.len());
+        read_bytes(&bytes, TableFormat::Parquet, &["a"], &["name"])
+    };
+    assert_eq!(read(50).unwrap().kept[0].len(), 50);
+    let error = read(8000).unwrap_err().to_string();
+    assert!(error.contains("values that take more than 1 GiB in a few thousand rows"), "{error}");
+}

@@ -68,7 +68,32 @@ impl Config {
     }
 }
 
+/// The most weights that a head may have: with the memory of an optimiser they take 16 GiB.
+const MOST_WEIGHTS: usize = 1 << 30;
+
 impl HeadConfig {
+    /// How many weights and averages a head has, or an error if that is too many.
+    pub(crate) fn size(&self, inputs: usize, outputs: usize) -> Result<usize, Error> {
+        let widths = std::iter::once(inputs).chain(self.hidden.iter().copied()).chain([outputs]);
+        let mut size = Some(0usize);
+        let mut before = None;
+        for width in widths {
+            let layer = before.and_then(|inputs: usize| inputs.checked_add(5)?.checked_mul(width));
+            size = size
+                .zip(layer.or(before.is_none().then_some(0)))
+                .and_then(|(a, b)| a.checked_add(b));
+            before = Some(width);
+        }
+        let most = size.filter(|size| *size <= MOST_WEIGHTS);
+        most.ok_or_else(|| Error::Setting {
+            setting: "head.hidden",
+            message: format!(
+                "a head from {inputs} features to {outputs} labels would have more than {MOST_WEIGHTS} weights; choose \
+                 smaller hidden layers"
+            ),
+        })
+    }
+
     fn check(&self) -> Result<(), Error> {
         let wide = !self.hidden.contains(&0);
         require(wide, "head.hidden", "a hidden layer needs a width of 1 or more")?;

@@ -2,22 +2,25 @@
 //!
 //! ```text
 //! FOLDER/              the parts of a bundle, and
-//!   run.json           what the run did; written last
+//!   run.json           what the run did
 //!   report.html        written by the command line
 //!   sklearn.json       written by the scikit-learn estimator
 //! FOLDER.checkpoint/   until all of these are written
 //! ```
 //!
-//! So at every moment there is a finished model, a checkpoint to resume from, or nothing. Nothing guards
-//! against two processes that use the same folder at the same time.
+//! All files of FOLDER but `sklearn.json` are written to a new folder, which takes its place in one step. So at every
+//! moment there is a finished model, a checkpoint to resume from, or nothing. [`RunFolder::lock`] keeps other processes
+//! out; its file is in FOLDER.checkpoint.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use phex_io::{FeatureSchema, Output, write_bundle};
+use phex_io::{BundleExtra, FeatureSchema, bundle_files, prepare_bundle, write_bundle_with};
 
+use super::lock::{LOCK, RunLock};
 use super::{CheckpointKeeper, RunRecord};
 use crate::labels::LabelSettings;
 use crate::trainer::{Observer, TrainedRun, Trainer};
@@ -28,9 +31,9 @@ const CONFIG: &str = "config.json";
 const RUN: &str = "run.json";
 const REPORT: &str = "report.html";
 const SKLEARN: &str = "sklearn.json";
-const BUNDLE: [&str; 4] = [CONFIG, "graph.json", "model.safetensors", "README.md"];
-/// What may be beside the bundle.
-const EXTRA: [&str; 3] = [RUN, REPORT, SKLEARN];
+/// What may be beside the bundle, and a text that each holds if phex wrote it.
+const EXTRA: [(&str, &str); 3] =
+    [(RUN, "\"fingerprint\""), (REPORT, "Made by phex"), (SKLEARN, "\"parameters\"")];
 
 /// The folder of a run.
 #[derive(Debug, Clone)]
@@ -45,29 +48,76 @@ impl RunFolder {
     /// # Errors
     /// [`Error::Folder`] when the path is a file, or a folder that holds other files.
     pub fn open(path: &Path) -> Result<RunFolder, Error> {
-        let wrong = |message: String| Err(Error::Folder { path: path.to_owned(), message });
         let Some(name) = path.file_name() else {
-            return wrong(String::from("a model is a folder with a name"));
+            return Err(wrong(path, String::from("a model is a folder with a name")));
         };
         let mut beside = name.to_owned();
         beside.push(".checkpoint");
+        let folder = RunFolder { path: path.to_owned(), checkpoints: path.with_file_name(beside) };
         if path.exists() && !path.is_dir() {
-            return wrong(String::from("this is a file; a model is a folder"));
+            return Err(wrong(path, String::from("this is a file; a model is a folder")));
         }
-        if path.is_dir() {
-            let failed = |source| phex_io::Error::Read { path: path.display().to_string(), source };
-            for entry in fs::read_dir(path).map_err(failed)? {
-                let name = entry.map_err(failed)?.file_name();
-                let ours = BUNDLE.iter().chain(&EXTRA).any(|part| name.as_os_str() == *part);
-                if !ours && !phex_io::is_unfinished(&name) {
-                    return wrong(format!(
+        folder.check_entries()?;
+        check_checkpoints(&folder.checkpoints)?;
+        Ok(folder)
+    }
+
+    /// Refuses a folder with files that are not those of a model.
+    fn check_entries(&self) -> Result<(), Error> {
+        let path = &self.path;
+        let files = bundle_files(path);
+        let mut empty = true;
+        for name in entries(path)? {
+            if phex_io::is_unfinished(&name) {
+                continue;
+            }
+            empty = false;
+            let part = files.iter().any(|part| part.file_name() == Some(&*name));
+            let extra = EXTRA.iter().find(|(extra, _)| *name == **extra);
+            let ours = match extra {
+                Some((_, text)) => holds(&path.join(&name), text)?,
+                None => part,
+            };
+            if !ours {
+                return Err(wrong(
+                    path,
+                    format!(
                         "the folder holds `{}`, which is not part of a model; choose another folder",
                         name.display()
-                    ));
-                }
+                    ),
+                ));
             }
         }
-        Ok(RunFolder { path: path.to_owned(), checkpoints: path.with_file_name(beside) })
+        if !empty && !path.join(CONFIG).exists() {
+            return Err(wrong(
+                path,
+                format!(
+                    "the folder is not empty and has no `{CONFIG}`, so it is not a model; choose another folder"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// All files that a run writes, whether they exist or not.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let extra = EXTRA.map(|(name, _)| self.path.join(name));
+        bundle_files(&self.path).into_iter().chain(extra).chain([self.checkpoint_file()]).collect()
+    }
+
+    /// Keeps other processes out of the folder until the lock is dropped. Deletes what killed processes left, and checks
+    /// that a model can be written.
+    ///
+    /// # Errors
+    /// [`Error::Folder`] when another process has the lock or the folder above is missing; when nothing can be written.
+    pub fn lock(&self) -> Result<RunLock, Error> {
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            return Err(wrong(&self.path, format!("there is no folder `{}`", parent.display())));
+        }
+        let lock = RunLock::take(&self.path, &self.checkpoints)?;
+        prepare_bundle(&self.path, &EXTRA.map(|(name, _)| name))?;
+        Ok(lock)
     }
 
     /// The folder of the model.
@@ -92,21 +142,23 @@ impl RunFolder {
 
     /// The fingerprint of the run whose model is in the folder, if known.
     pub fn finished(&self) -> Option<String> {
-        let text = fs::read_to_string(self.path.join(RUN)).ok()?;
+        let text = phex_io::read_text(&self.path.join(RUN)).ok()?;
         let run: serde_json::Value = serde_json::from_str(&text).ok()?;
         Some(run.get("fingerprint")?.as_str()?.to_owned())
     }
 
-    /// Whether the folder has the model of the run with this fingerprint, and no checkpoint.
+    /// Whether the folder has the model of the run with this fingerprint. A checkpoint that was not deleted is deleted.
     ///
     /// # Errors
-    /// [`Error::OtherModel`] when it has the model of another run.
+    /// [`Error::OtherModel`] when it has the model of another run and no checkpoint; when the checkpoint cannot be
+    /// deleted.
     pub fn is_finished(&self, fingerprint: &str) -> Result<bool, Error> {
+        if self.finished().as_deref() == Some(fingerprint) {
+            self.forget_checkpoint()?;
+            return Ok(true);
+        }
         if !self.path.join(CONFIG).exists() || self.checkpoint_file().exists() {
             return Ok(false);
-        }
-        if self.finished().as_deref() == Some(fingerprint) {
-            return Ok(true);
         }
         Err(Error::OtherModel { path: self.path.clone() })
     }
@@ -152,7 +204,11 @@ impl RunFolder {
                     fs::remove_file(entry.path())?;
                 }
             }
-            fs::remove_dir(&self.checkpoints)
+            // The lock stays in the folder until it is dropped.
+            match fs::remove_dir(&self.checkpoints) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+                removed => removed,
+            }
         };
         remove().map_err(|source| not_written(&self.checkpoints, source))
     }
@@ -184,6 +240,7 @@ impl RunFolder {
         schema: FeatureSchema,
         observer: &mut dyn Observer,
     ) -> Result<TrainedModel, Error> {
+        let _lock = self.lock()?;
         if self.is_finished(&trainer.fingerprint()?)? {
             return TrainedModel::read(&self.path);
         }
@@ -192,56 +249,91 @@ impl RunFolder {
         let mut run = trainer.run_measured(&mut self.keep_checkpoints(every, observer))?;
         run.model.schema = Some(schema);
         let record = RunRecord::new(&run, command, None, String::from("cpu"), Vec::new());
-        self.write_model(&run, &record, None)?;
-        self.complete(&record)?;
+        self.write(&run, &record, None, None)?;
         Ok(run.model)
     }
 
-    /// Writes the bundle of a finished run with its model card, in the place of an older one.
-    /// [`RunFolder::complete`] has to follow.
+    /// Writes the bundle of a finished run with its model card, `run.json` and the report, in the place of an older one,
+    /// and deletes the checkpoint.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub fn write_model(
+    pub fn write(
         &self,
         run: &TrainedRun,
         record: &RunRecord<'_>,
         labels: Option<&LabelSettings>,
+        report: Option<&str>,
     ) -> Result<(), Error> {
         let card = record.card(&run.model, self.title());
         let mut bundle = run.model.to_bundle(card.markdown(&run.model.graph))?;
         if let Some(labels) = labels {
             labels.remember(&mut bundle.config)?;
         }
-        // A bundle is replaced as a whole, so nothing else may be in its folder.
-        for name in EXTRA {
-            let file = self.path.join(name);
-            match fs::remove_file(&file) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    return Err(not_written(&file, source));
-                }
-                _ => {}
-            }
-        }
-        Ok(write_bundle(&self.path, &bundle)?)
-    }
-
-    /// Writes `run.json` and deletes the checkpoint: the run is finished.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
-    pub fn complete(&self, record: &RunRecord<'_>) -> Result<(), Error> {
-        let (path, text) = (self.path.join(RUN), record.to_json()?);
-        let write = || {
-            let mut output = Output::create(&path)?;
-            output.write_all(text.as_bytes())?;
-            output.finish()
-        };
-        write().map_err(|source| not_written(&path, source))?;
+        let record = record.to_json()?;
+        let extras = EXTRA.map(|(name, _)| {
+            let text = match name {
+                RUN => Some(record.as_str()),
+                REPORT => report,
+                _ => None,
+            };
+            BundleExtra { name, text }
+        });
+        write_bundle_with(&self.path, &bundle, &extras)?;
         self.forget_checkpoint()
     }
 }
 
-fn not_written(path: &Path, source: io::Error) -> Error {
+/// The names of the entries of a folder; none if it does not exist.
+fn entries(folder: &Path) -> Result<Vec<OsString>, Error> {
+    let failed = |source| phex_io::Error::Read { path: folder.display().to_string(), source };
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => {
+            let names = entries.map_err(failed)?.map(|entry| Ok(entry?.file_name()));
+            Ok(names.collect::<io::Result<_>>().map_err(failed)?)
+        }
+    }
+}
+
+/// Refuses a folder of checkpoints with other files, because it is deleted in the end.
+fn check_checkpoints(folder: &Path) -> Result<(), Error> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(wrong(
+            folder,
+            String::from("this is a file; checkpoints need a folder of this name"),
+        ));
+    }
+    let ours =
+        |name: &OsString| *name == *CHECKPOINT || *name == *LOCK || phex_io::is_unfinished(name);
+    match entries(folder)?.into_iter().find(|name| !ours(name)) {
+        None => Ok(()),
+        Some(name) => Err(wrong(
+            folder,
+            format!(
+                "the folder holds `{}`, which is not a checkpoint; choose another folder",
+                name.display()
+            ),
+        )),
+    }
+}
+
+/// Whether a file is text that holds another one.
+fn holds(path: &Path, text: &str) -> Result<bool, Error> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    match phex_io::read_text(path) {
+        Ok(found) => Ok(found.contains(text)),
+        Err(error @ phex_io::Error::Read { .. }) => Err(error.into()),
+        Err(_) => Ok(false),
+    }
+}
+
+fn wrong(path: &Path, message: String) -> Error {
+    Error::Folder { path: path.to_owned(), message }
+}
+
+pub(super) fn not_written(path: &Path, source: io::Error) -> Error {
     phex_io::Error::Write { path: path.display().to_string(), source }.into()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use phex::infer::Plan;
 use phex::metrics::Evaluation;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::Error;
 use crate::compare::Comparison;
@@ -15,12 +15,23 @@ use crate::trainer::TrainedRun;
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct RunInputs<'a> {
     /// The graph.
+    #[serde(serialize_with = "shown")]
     pub graph: &'a Path,
     /// The tables of training rows.
+    #[serde(serialize_with = "all_shown")]
     pub data: &'a [PathBuf],
     /// The tables of validation rows.
-    #[serde(skip_serializing_if = "<[PathBuf]>::is_empty")]
+    #[serde(skip_serializing_if = "<[PathBuf]>::is_empty", serialize_with = "all_shown")]
     pub validation: &'a [PathBuf],
+}
+
+/// A path as messages show it: JSON has no way to write one that is not Unicode.
+fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+fn all_shown<S: Serializer>(paths: &&[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.display().to_string()))
 }
 
 /// What a run did.

@@ -77,6 +77,7 @@ impl<'a> Trainer<'a> {
         validation: Option<Examples<'a>>,
     ) -> Result<Trainer<'a>, Error> {
         config.check()?;
+        config.head.size(training.features.columns, graph.len())?;
         if training.rows() < 2 {
             return Err(Error::Examples { message: String::from("two rows or more are needed") });
         }

@@ -10,7 +10,7 @@
 use phex::model::Ising;
 
 use super::polynomial::{Polynomial, Variables};
-use super::{MAX_SPINS, coo};
+use super::{coo, most_spins};
 use crate::Error;
 use crate::files::text::{SourceText, shown};
 
@@ -52,10 +52,10 @@ fn terms(source: &SourceText<'_>) -> Result<(usize, Vec<Term>), Error> {
             format!("{} should be the number of variables and of terms", shown(header.trim()));
         return Err(source.error(line, message));
     };
-    if n > MAX_SPINS {
-        return Err(
-            source.error(line, format!("the file has more than the {MAX_SPINS} variables allowed"))
-        );
+    let most = most_spins(source);
+    if n > most {
+        let message = format!("the file claims {n} variables, and {most} are allowed for its size");
+        return Err(source.error(line, message));
     }
     let mut terms = Vec::new();
     let mut last = line;

@@ -35,6 +35,11 @@ pub use format::IsingFormat;
 /// The most spins that a file may have: a header alone could claim any number.
 const MAX_SPINS: usize = 4_000_000;
 
+/// The most spins that a file may claim: some, and one per byte, because spins without a term are rare.
+fn most_spins(source: &SourceText<'_>) -> usize {
+    MAX_SPINS.min(10_000 + source.text.len())
+}
+
 /// Reads an Ising model from a file, or from standard input for `-`.
 ///
 /// Without a format, the name of the file decides; a `.json` file must hold a binary quadratic model
@@ -76,6 +81,10 @@ pub fn parse_ising(bytes: &[u8], name: &str, format: IsingFormat) -> Result<Isin
         IsingFormat::MaxCut => biqmac::read_cut(&source)?,
     };
     check(&ising, name)?;
+    if ising.names.is_empty() {
+        let message = String::from("the file has no variable");
+        return Err(Error::Model { path: name.to_owned(), message });
+    }
     Ok(ising)
 }
 

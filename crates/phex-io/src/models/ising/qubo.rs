@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use phex::model::Ising;
 
 use super::polynomial::{Polynomial, Variables};
-use super::{MAX_SPINS, coo};
+use super::{coo, most_spins};
 use crate::Error;
 use crate::files::text::SourceText;
 use crate::models::notes::{self, FileNotes};
@@ -39,7 +39,7 @@ pub(super) fn read(source: &SourceText<'_>) -> Result<Ising, Error> {
             if header.is_some() {
                 return Err(fault(String::from("this is a second `p` line; a file has one")));
             }
-            let counts = counts(text).map_err(fault)?;
+            let counts = counts(text, most_spins(source)).map_err(fault)?;
             polynomial.linear = vec![0.0; counts[0]];
             header = Some(counts);
             continue;
@@ -77,7 +77,7 @@ pub(super) fn read(source: &SourceText<'_>) -> Result<Ising, Error> {
 }
 
 /// The variables, diagonal terms and other terms of a `p` line.
-fn counts(text: &str) -> Result<[usize; 3], String> {
+fn counts(text: &str, most: usize) -> Result<[usize; 3], String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let ["p", "qubo", _, counts @ ..] = words.as_slice() else {
         return Err(String::from("the line should be `p qubo 0 variables diagonals others`"));
@@ -86,10 +86,8 @@ fn counts(text: &str) -> Result<[usize; 3], String> {
         |word: &&str| word.parse::<usize>().ok().filter(|&count| count <= u32::MAX as usize);
     let counts: Option<Vec<usize>> = counts.iter().map(count).collect();
     match counts.as_deref() {
-        Some(&[n, diagonals, others]) if n <= MAX_SPINS => Ok([n, diagonals, others]),
-        _ => {
-            Err(format!("`p qubo 0` is followed by three counts, of at most {MAX_SPINS} variables"))
-        }
+        Some(&[n, diagonals, others]) if n <= most => Ok([n, diagonals, others]),
+        _ => Err(format!("`p qubo 0` is followed by three counts, of at most {most} variables")),
     }
 }
 

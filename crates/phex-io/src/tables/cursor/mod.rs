@@ -19,6 +19,7 @@ mod npy_item;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
+mod parquet_claims;
 mod parquet_file;
 #[cfg(feature = "parquet")]
 mod parquet_pages;

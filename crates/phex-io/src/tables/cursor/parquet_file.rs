@@ -4,6 +4,7 @@
 //! footer is not used, so there are fewer types and less that can be damaged.
 
 use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
@@ -14,6 +15,7 @@ use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
+use super::parquet_claims::{FOOTER_BYTES, check_footer};
 use super::parquet_pages::CheckedGroups;
 use crate::tables::input::TableInput;
 use crate::{Error, Limits};
@@ -21,7 +23,12 @@ use crate::{Error, Limits};
 /// The largest number of numbers in a batch of more than one row.
 const BATCH_NUMBERS: usize = 4 << 20;
 /// The largest number of rows of a batch.
-const BATCH_ROWS: usize = 8192;
+pub(super) const BATCH_ROWS: usize = 8192;
+/// Bytes after the footer: its length and a mark.
+const TAIL: u64 = 8;
+/// A file of more rows than this has at least a byte for so many of them.
+const MANY_ROWS: u64 = 1 << 24;
+const ROWS_PER_BYTE: u64 = 4096;
 
 /// A file whose footer was read and checked.
 pub(super) struct ParquetFile {
@@ -39,6 +46,7 @@ impl ParquetFile {
         let path = input.name.clone();
         let file = input.into_file()?;
         let size = length(&file).map_err(|source| Error::Read { path: path.clone(), source })?;
+        check_footer_of(&file, size, &path)?;
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let footer = ArrowReaderMetadata::load(&file, options);
         let footer = footer.map_err(|error| parquet_error(&path, error))?;
@@ -74,6 +82,31 @@ impl ParquetFile {
     }
 }
 
+/// Checks the claims of the footer before the library reads it.
+fn check_footer_of(mut file: &File, size: u64, path: &str) -> Result<(), Error> {
+    let failed = |source| Error::Read { path: path.to_owned(), source };
+    let Some(end) = size.checked_sub(TAIL) else { return Err(damaged(path, "it is too short")) };
+    let mut tail = [0; TAIL as usize];
+    file.seek(SeekFrom::Start(end)).and_then(|_| file.read_exact(&mut tail)).map_err(failed)?;
+    let length = tail.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)));
+    if tail[4..] != *b"PAR1" {
+        return Err(damaged(path, "it does not end as one"));
+    }
+    if length > FOOTER_BYTES {
+        return Err(damaged(
+            path,
+            format!("its footer claims {length} bytes, and 64 MiB are allowed"),
+        ));
+    }
+    let Some(start) = end.checked_sub(length) else {
+        return Err(damaged(path, "its footer is longer than the file"));
+    };
+    let mut footer = vec![0; length as usize];
+    file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut footer)).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    check_footer(&footer).map_err(|what| damaged(path, format!("its footer has {what}")))
+}
+
 /// Checks the claims of the footer and counts the rows.
 fn check(metadata: &ParquetMetaData, size: u64, limits: &Limits) -> Result<u64, String> {
     let mut rows = 0u64;
@@ -102,6 +135,9 @@ fn check(metadata: &ParquetMetaData, size: u64, limits: &Limits) -> Result<u64, 
                 limits.row_group_bytes
             ));
         }
+    }
+    if rows > MANY_ROWS && rows / ROWS_PER_BYTE > size {
+        return Err(format!("the file is damaged: it claims {rows} rows in {size} bytes"));
     }
     Ok(rows)
 }

@@ -12,9 +12,16 @@ use parquet::arrow::arrow_reader::RowGroups;
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::ChunkReader as _;
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
+
+use super::parquet_claims::check_pages;
+use super::parquet_file::BATCH_ROWS;
+
+/// Bytes that a column may take in a batch of rows.
+const BATCH_BYTES: u64 = 1 << 30;
 
 /// All row groups of a file, with checked pages.
 pub(super) struct CheckedGroups {
@@ -60,6 +67,9 @@ impl Iterator for CheckedChunks {
             return Some(Err(broken("a row group that lacks a column")));
         };
         let rows = group.num_rows() as usize;
+        if let Err(error) = check_chunk(&self.file, chunk) {
+            return Some(Err(error));
+        }
         let pages = SerializedPageReader::new(Arc::clone(&self.file), chunk, rows, None);
         let rules = PageRules::new(chunk.column_descr());
         Some(pages.map(|pages| Box::new(CheckedPages { pages, rules }) as Box<dyn PageReader>))
@@ -67,6 +77,14 @@ impl Iterator for CheckedChunks {
 }
 
 impl PageIterator for CheckedChunks {}
+
+/// Checks the claims of all pages of a chunk.
+fn check_chunk(file: &File, chunk: &ColumnChunkMetaData) -> Result<()> {
+    let (start, length) = chunk.byte_range();
+    let unpacked = u64::try_from(chunk.uncompressed_size()).unwrap_or(0);
+    let read = |at: u64, most: usize| file.get_bytes(start + at, most.min((length - at) as usize));
+    check_pages(length, unpacked, read)?.map_err(broken)
+}
 
 /// The pages of a chunk.
 struct CheckedPages {
@@ -109,6 +127,35 @@ struct PageRules {
     max_repetition: u32,
     /// The number of entries of the dictionary, once it was read.
     dictionary: Option<u32>,
+    /// The lengths of its texts.
+    lengths: Vec<u32>,
+    budget: BatchBudget,
+}
+
+/// The rows and bytes since the last full batch. A dictionary makes few bytes many, and all values of a batch are in
+/// memory at once.
+#[derive(Default)]
+struct BatchBudget {
+    rows: u64,
+    bytes: u64,
+}
+
+impl BatchBudget {
+    /// Adds rows of so many bytes each.
+    fn add(&mut self, bytes: u64, mut rows: u64) -> Result<()> {
+        while rows > 0 {
+            let taken = rows.min(BATCH_ROWS as u64 - self.rows);
+            (self.rows, rows) = (self.rows + taken, rows - taken);
+            self.bytes = self.bytes.saturating_add(bytes.saturating_mul(taken));
+            if self.bytes > BATCH_BYTES {
+                return Err(broken("values that take more than 1 GiB in a few thousand rows"));
+            }
+            if self.rows == BATCH_ROWS as u64 {
+                *self = BatchBudget::default();
+            }
+        }
+        Ok(())
+    }
 }
 
 impl PageRules {
@@ -124,7 +171,15 @@ impl PageRules {
         let level = |level: i16| u32::try_from(level).unwrap_or(0);
         let (max_definition, max_repetition) =
             (level(column.max_def_level()), level(column.max_rep_level()));
-        PageRules { kind, width, max_definition, max_repetition, dictionary: None }
+        PageRules {
+            kind,
+            width,
+            max_definition,
+            max_repetition,
+            dictionary: None,
+            lengths: Vec::new(),
+            budget: BatchBudget::default(),
+        }
     }
 
     fn check(&mut self, page: &Page) -> Result<()> {
@@ -138,6 +193,9 @@ impl PageRules {
                 // A text has at least the four bytes of its length.
                 enough(buf, u64::from(*num_values), self.width.unwrap_or(4))?;
                 self.dictionary = Some(*num_values);
+                if self.kind == Type::BYTE_ARRAY {
+                    self.lengths = lengths(buf, *num_values)?;
+                }
                 Ok(())
             }
             Page::DataPage {
@@ -149,6 +207,7 @@ impl PageRules {
                 ..
             } => {
                 let (mut data, mut present) = (&buf[..], *num_values);
+                let mut rows = *num_values;
                 let levels = [
                     (self.max_repetition, rep_level_encoding),
                     (self.max_definition, def_level_encoding),
@@ -158,13 +217,17 @@ impl PageRules {
                         return Err(unknown(*encoding));
                     }
                     let (part, rest) = prefixed(data)?;
-                    present = levels_at(part, max, *num_values)?;
+                    let levels = levels_at(part, max, *num_values)?;
+                    if data.len() == buf.len() && self.max_repetition > 0 {
+                        rows = levels.lowest;
+                    }
+                    present = levels.highest;
                     data = rest;
                 }
                 if self.max_definition == 0 {
                     present = *num_values;
                 }
-                self.values(data, *encoding, present)
+                self.values(data, *encoding, present, rows)
             }
             Page::DataPageV2 {
                 buf,
@@ -179,25 +242,58 @@ impl PageRules {
                     buf.split_at_checked(*rep_levels_byte_len as usize).ok_or_else(cut)?;
                 let (definition, data) =
                     rest.split_at_checked(*def_levels_byte_len as usize).ok_or_else(cut)?;
-                let mut present = *num_values;
+                let (mut present, mut rows) = (*num_values, *num_values);
                 if self.max_repetition > 0 {
-                    levels_at(repetition, self.max_repetition, *num_values)?;
+                    rows = levels_at(repetition, self.max_repetition, *num_values)?.lowest;
                 }
                 if self.max_definition > 0 {
-                    present = levels_at(definition, self.max_definition, *num_values)?;
+                    present = levels_at(definition, self.max_definition, *num_values)?.highest;
                 }
-                self.values(data, *encoding, present)
+                self.values(data, *encoding, present, rows)
             }
         }
     }
 
-    /// Checks the data of `count` values.
-    fn values(&self, data: &[u8], encoding: Encoding, count: u32) -> Result<()> {
+    /// Checks the data of `count` values in so many rows.
+    fn values(&mut self, data: &[u8], encoding: Encoding, count: u32, rows: u32) -> Result<()> {
+        let lengths = std::mem::take(&mut self.lengths);
+        let (mut bytes, fixed) = (0u64, self.width.unwrap_or(1));
+        let mut budget = std::mem::take(&mut self.budget);
+        let checked = self.data(data, encoding, count, |entry, times| {
+            let length = lengths.get(entry as usize).map_or(fixed, |length| u64::from(*length));
+            if self.max_repetition == 0 {
+                return budget.add(length, u64::from(times));
+            }
+            bytes = bytes.saturating_add(length.saturating_mul(u64::from(times)));
+            Ok(())
+        });
+        checked?;
+        #[allow(deprecated)]
+        let plain = !matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
+        if plain || self.max_repetition > 0 {
+            // Lists of any length are in one row.
+            let bytes = bytes.max(data.len() as u64).saturating_add(u64::from(count) * fixed);
+            let rows = u64::from(rows.max(1));
+            budget.add(bytes.div_ceil(rows), rows)?;
+        }
+        (self.lengths, self.budget) = (lengths, budget);
+        Ok(())
+    }
+
+    fn data(
+        &self,
+        data: &[u8],
+        encoding: Encoding,
+        count: u32,
+        each: impl FnMut(u32, u32) -> Result<()>,
+    ) -> Result<()> {
         #[allow(deprecated)]
         match (encoding, self.kind, self.width) {
             (Encoding::PLAIN, Type::BOOLEAN, _) => enough(data, u64::from(count).div_ceil(8), 1),
             (Encoding::PLAIN, _, width) => enough(data, u64::from(count), width.unwrap_or(4)),
-            (Encoding::RLE, Type::BOOLEAN, _) => runs(prefixed(data)?.0, 1, 2, count).map(drop),
+            (Encoding::RLE, Type::BOOLEAN, _) => {
+                runs(prefixed(data)?.0, 1, 2, count, |_, _| Ok(()))
+            }
             (Encoding::BYTE_STREAM_SPLIT, _, Some(width)) => {
                 if data.len() as u64 == u64::from(count) * width {
                     Ok(())
@@ -214,24 +310,54 @@ impl PageRules {
                 if bits > 32 {
                     return Err(broken("indices of more than 32 bits"));
                 }
-                runs(data, u32::from(bits), entries, count).map(drop)
+                runs(data, u32::from(bits), entries, count, each)
             }
             (encoding, _, _) => Err(unknown(encoding)),
         }
     }
 }
 
-/// How many of `count` levels equal the highest one, `max`.
-fn levels_at(data: &[u8], max: u32, count: u32) -> Result<u32> {
-    runs(data, u32::BITS - max.leading_zeros(), max + 1, count)
+/// How many levels equal the lowest and the highest one.
+#[derive(Default)]
+struct LevelCounts {
+    lowest: u32,
+    highest: u32,
 }
 
-/// Walks runs, repeated or packed, of `count` numbers of `bits` bits that must be less than `limit`,
-/// and counts those that equal `limit − 1`.
-fn runs(mut data: &[u8], bits: u32, limit: u32, count: u32) -> Result<u32> {
+/// Counts `count` levels up to `max`.
+fn levels_at(data: &[u8], max: u32, count: u32) -> Result<LevelCounts> {
+    let mut levels = LevelCounts::default();
+    runs(data, u32::BITS - max.leading_zeros(), max + 1, count, |level, times| {
+        levels.lowest += if level == 0 { times } else { 0 };
+        levels.highest += if level == max { times } else { 0 };
+        Ok(())
+    })?;
+    Ok(levels)
+}
+
+/// The lengths of texts, each preceded by its length.
+fn lengths(mut data: &[u8], count: u32) -> Result<Vec<u32>> {
+    let mut lengths = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let (text, rest) = prefixed(data)?;
+        lengths.push(text.len() as u32);
+        data = rest;
+    }
+    Ok(lengths)
+}
+
+/// Walks runs, repeated or packed, of `count` numbers of `bits` bits that must be less than `limit`. Each gets a number
+/// and how often it comes.
+fn runs(
+    mut data: &[u8],
+    bits: u32,
+    limit: u32,
+    count: u32,
+    mut each: impl FnMut(u32, u32) -> Result<()>,
+) -> Result<()> {
     let ends = || broken("runs beyond their page");
     let wrong = || broken("a level or an index that is too great");
-    let (mut left, mut greatest) = (count, 0);
+    let mut left = count;
     while left > 0 {
         let header;
         (header, data) = variable(data)?;
@@ -247,7 +373,7 @@ fn runs(mut data: &[u8], bits: u32, limit: u32, count: u32) -> Result<u32> {
                 return Err(wrong());
             }
             let taken = length.min(left);
-            greatest += if value + 1 == u64::from(limit) { taken } else { 0 };
+            each(value as u32, taken)?;
             left -= taken;
             data = rest;
         } else {
@@ -263,13 +389,13 @@ fn runs(mut data: &[u8], bits: u32, limit: u32, count: u32) -> Result<u32> {
                 if value >= u64::from(limit) {
                     return Err(wrong());
                 }
-                greatest += u32::from(value + 1 == u64::from(limit));
+                each(value as u32, 1)?;
             }
             left -= taken;
             data = rest;
         }
     }
-    Ok(greatest)
+    Ok(())
 }
 
 /// The number of `bits` bits that starts at a bit, lowest bit first.

@@ -22,8 +22,11 @@ use crate::Error;
 const BUDGET: u64 = 60_000_000;
 /// How many labels the keys of the cache may hold in total.
 const CACHE: usize = 50_000_000;
-/// The stack size in bytes. The recursion is as deep as the hierarchy.
+/// Bytes of stack per label, because the recursion is at most as deep as there are labels, and bytes in all.
+const STACK_PER_LABEL: usize = 16 << 10;
 const STACK: usize = 512 << 20;
+/// Graphs of so few labels need no stack of their own.
+const SMALL: usize = 64;
 
 impl Logic {
     /// The number of legal states.
@@ -31,14 +34,22 @@ impl Logic {
     /// # Errors
     /// [`Error::Budget`] when the graph is too entangled to count.
     pub fn count_states(&self) -> Result<BigUint, Error> {
+        let labels = self.len();
+        if labels <= SMALL {
+            return Counter::new(self).count_all();
+        }
+        let stack = labels.saturating_mul(STACK_PER_LABEL).min(STACK);
         std::thread::scope(|scope| {
             let count = || Counter::new(self).count_all();
-            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, count);
+            let thread = std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, count);
             match thread.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(count)) => count,
-                // If the thread cannot start, or panics, the result is the budget error, because
-                // the count is unknown.
-                _ => Err(over_budget()),
+                // The count is unknown after a panic.
+                Ok(Err(_)) => Err(over_budget()),
+                Err(_) => Err(Error::NoRoom {
+                    what: "a thread that counts the legal states",
+                    bytes: stack,
+                }),
             }
         })
     }
