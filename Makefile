@@ -14,7 +14,7 @@ RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 export PHEX_SKIPPED := $(abspath target/skipped.txt)
 
 .PHONY: help test fmt clippy doc unit truth attack sbom theorem candle cuda cuda-emulated deny python docs package msrv names wheel demo \
-  bench bench-python peers peers-check schema clean
+  bench bench-python bench-reconcile peers peers-check schema clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -142,6 +142,7 @@ VENVS ?= .
 PEERS_VENV ?= $(VENVS)/.venv-peers
 PGMAX_VENV ?= $(VENVS)/.venv-pgmax
 PGMPY_VENV ?= $(VENVS)/.venv-pgmpy
+RECONCILE_VENV ?= $(VENVS)/.venv-reconcile
 
 peers: $(PEERS_VENV)/stamp $(PGMAX_VENV)/stamp ## environments of the libraries that benchmarks compare with
 
@@ -159,6 +160,14 @@ $(PGMPY_VENV)/stamp: lab/python/requirements-pgmpy.txt
 	python3 -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet -r $<
 	touch $@
+
+$(RECONCILE_VENV)/stamp: lab/peers/requirements-reconcile.txt
+	python3 -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet -r $<
+	touch $@
+
+bench-reconcile: $(RECONCILE_VENV)/stamp ## reconciling beside cvxpy and scikit-learn
+	$(MAKE) --no-print-directory bench ARGS="reconcile --peers-venv $(RECONCILE_VENV) $(ARGS)"
 
 # Compares the Python package with pgmpy, PGMax and PyTorch, and a call from Python with one from Rust.
 bench-python: peers $(PGMPY_VENV)/stamp $(PYTHON_STAMP) ## the Python package compared with other libraries

@@ -20,17 +20,19 @@
 //!   of these labels are rare, and otherwise training would first have to learn that. Rows with unknown
 //!   labels do not show the frequencies.
 //! - **Scale of inner scores.** In a single-label graph under relations, the scores of labels that have
-//!   children are multiplied by `inner_scale`. An inner score collects the gradients of all rows below
-//!   it; without the scale it moves first and most, and the leaves learn little. If a row may be several
-//!   things at once, inner labels have something of their own to learn, and the scale is 1.
+//!   children are multiplied by `inner_scale / √a`, where a leaf has `a` labels above it on average. An inner
+//!   score collects the gradients of all rows below it; without the scale it moves first and most, and the
+//!   leaves learn little. A step moves the sum of the `a` scores above a leaf by the sum of their squared
+//!   scales, which the root keeps at `inner_scale²`. If a row may be several things at once, inner labels have
+//!   something of their own to learn, and the scale is 1.
 //! - **Rows labelled with a leaf.** If at least `warm_up_rows` rows, but not all, are labelled with a
 //!   leaf, a linear head first trains on these alone ([`Recipe::warm_up_epochs`]), and a head with hidden
 //!   layers draws `leaf_share` of each batch from them.
 //! - **Learned strengths.** One strength for each relation is cross-fitted
 //!   ([`Recipe::strength_folds`]); there are too many for the rows that the weights are trained on. One
 //!   factor for all or for a kind of relations is learned together with the weights. Cross-fitting
-//!   has a start of its own, so it needs no warm-up. It needs full scores of the labels above leaves, so
-//!   it does not scale them.
+//!   has a start of its own, so it needs no warm-up, and a share of the epochs (`fold_epochs`). It needs
+//!   full scores of the labels above leaves, so it does not scale them.
 //!
 //! Explicit choices of the user always override these rules. The epochs of a user's curriculum or stages
 //! are not changed.
@@ -60,7 +62,8 @@ pub struct Recipe {
     pub start: Start,
     /// Standardised features are clipped to ± this value; 0 means no clipping.
     pub feature_clip: f64,
-    /// Factor on the scores of labels that have children, in single-label graphs.
+    /// Factor on the scores of labels that have children, in single-label graphs with one such label above
+    /// each leaf ([`Recipe::inner_scale_of`]).
     pub inner_scale: f64,
     /// Share of each batch that is drawn from rows labelled with a leaf, for heads with hidden layers.
     pub leaf_share: f64,
@@ -115,6 +118,9 @@ pub struct Recipe {
     pub fold_prior: f64,
     /// As `strength_rate`, for cross-fitting: the first step, in parts of the mean given strength.
     pub fold_rate: f64,
+    /// Epochs of the stage after cross-fitting, in parts of those of a stage that starts at zero: it starts
+    /// from trained weights.
+    pub fold_epochs: f64,
     /// Fraction of rows held out for validation when no validation data are given.
     pub validation_fraction: f64,
     /// Fewer rows hold out none.
@@ -171,6 +177,7 @@ impl Recipe {
         strength_folds: 2,
         fold_prior: 0.1,
         fold_rate: 0.03,
+        fold_epochs: 1.0 / 3.0,
         validation_fraction: 0.1,
         validation_rows: 1000,
         metric: Metric::Loss,
@@ -255,7 +262,15 @@ impl Recipe {
 
     /// The factor on the scores of labels that have children, for a head under these relations.
     pub fn inner_scale_of(&self, graph: &RelationGraph) -> f64 {
-        if graph.is_single_label() { self.inner_scale } else { 1.0 }
+        if !graph.is_single_label() {
+            return 1.0;
+        }
+        let (mut leaves, mut above) = (0, 0);
+        for leaf in graph.leaves() {
+            leaves += 1;
+            above += graph.topology().ancestors(leaf).len();
+        }
+        self.inner_scale / (above as f64 / leaves.max(1) as f64).max(1.0).sqrt()
     }
 
     /// Which rows choose the epoch to keep, and for how long.
@@ -285,7 +300,10 @@ impl Recipe {
         if choices.epochs.is_none() && !choices.sets_stages() {
             let trained = (rows as f64 * (1.0 - config.validation.fraction)) as usize;
             let per_epoch = trained.div_ceil(config.optimiser.batch).max(1);
-            config.stages[0].epochs = self.epochs.max(self.steps.div_ceil(per_epoch));
+            let epochs = self.epochs.max(self.steps.div_ceil(per_epoch));
+            let cross_fits = matches!(config.strengths, StrengthConfig::CrossFitted { .. });
+            let share = if cross_fits { self.fold_epochs } else { 1.0 };
+            config.stages[0].epochs = (epochs as f64 * share).ceil() as usize;
         }
         let chosen =
             choices.learning_rate.is_some() || choices.sets_in("optimiser", "learning_rate");
@@ -458,6 +476,18 @@ mod tests {
         let nested = config(true, r#"{"settings": {"head": {"inner_scale": 0.5}}}"#);
         assert_eq!(nested.head.inner_scale, 0.5);
         assert_eq!(config(true, r#"{"objective": "independent"}"#).head.inner_scale, 1.0);
+    }
+
+    #[test]
+    fn deeper_taxonomies_scale_inner_scores_more() {
+        let mut builder = GraphBuilder::new();
+        for [parent, child] in [["thing", "animal"], ["thing", "tool"], ["animal", "dog"]] {
+            builder.hierarchy(parent, child, None);
+        }
+        let graph = builder.single_label().build().unwrap();
+        // Above `tool` is one label, above `dog` are two.
+        let expected = Recipe::STANDARD.inner_scale / 1.5f64.sqrt();
+        assert!((Recipe::STANDARD.inner_scale_of(&graph) - expected).abs() < 1e-15);
     }
 
     #[test]

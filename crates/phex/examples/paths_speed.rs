@@ -15,10 +15,10 @@ type Failure = Box<dyn std::error::Error>;
 fn model(edges: &str, tree: bool, leaves: bool) -> Result<Model, Failure> {
     let mut builder = GraphBuilder::new();
     let mut seen = std::collections::HashSet::new();
-    for (parent, child) in edges.lines().skip(1).filter_map(|line| line.split_once('\t')) {
+    for (parent, child) in phex::testkit::edges_of(edges) {
         // A tree keeps the first parent of each label.
-        if seen.insert(child.trim().to_owned()) || !tree {
-            builder.hierarchy(parent, child.trim(), Some(Strength::Hard));
+        if seen.insert(child.clone()) || !tree {
+            builder.hierarchy(&parent, &child, Some(Strength::Hard));
         }
     }
     builder.exclusion_rule(ExclusionRule::NoCommonDescendant, Some(Strength::Hard));

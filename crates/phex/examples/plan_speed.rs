@@ -64,9 +64,7 @@ fn main() -> Result<(), Failure> {
             continue;
         }
         let text = std::fs::read_to_string(&argument)?;
-        let lines = text.lines().skip(1).filter_map(|line| line.split_once('\t'));
-        let edges = lines.map(|(a, b)| (a.to_owned(), b.trim().to_owned())).collect();
-        lists.push(EdgeList { name: argument, edges });
+        lists.push(EdgeList { name: argument, edges: phex::testkit::edges_of(&text) });
     }
     println!(
         "| graph | rule | hierarchy, exclusion | one leaf | model s | plan s | engine | why |"

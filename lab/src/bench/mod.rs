@@ -8,6 +8,7 @@ mod hmc;
 mod infer;
 mod overhead;
 mod peers;
+mod reconcile;
 mod train;
 mod uai;
 
@@ -32,6 +33,8 @@ pub(crate) enum BenchCommand {
     Gibbs(gibbs::GibbsCommand),
     /// Loopy belief propagation and Gibbs sampling beside numpy, torch, PGMax and dwave-samplers
     Peers(peers::PeersCommand),
+    /// Reconciling finished probabilities: time per row, beside cvxpy and scikit-learn
+    Reconcile(reconcile::ReconcileCommand),
     /// Training on CIFAR-100 features: rows per second, and where the time goes
     Train(train::TrainCommand),
     /// Problems of the UAI 2014 competition with reference answers
@@ -48,6 +51,7 @@ pub(crate) fn run(command: &BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Infer(command) => infer::run(command),
         BenchCommand::Gibbs(command) => gibbs::run(command),
         BenchCommand::Peers(command) => peers::run(command),
+        BenchCommand::Reconcile(command) => reconcile::run(command),
         BenchCommand::Train(command) => train::run(command),
         BenchCommand::Uai(command) => uai::run(command),
     }

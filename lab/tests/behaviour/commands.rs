@@ -62,3 +62,18 @@ fn a_benchmark_writes_its_summary_and_raw_results() {
     assert_eq!(raw["rows"].as_array().unwrap().len(), 3 * 3);
     assert!(raw["machine"]["cores"].as_u64() > Some(0));
 }
+
+#[test]
+fn reconciling_a_chain_needs_no_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "reconcile", "--only", "chain", "--rows", "4", "--out", "found"];
+    let (status, out, err) = run(folder.path(), &arguments);
+    assert_eq!(status, 0, "{err}");
+    assert!(out.contains("| chain | diffuse | f32 | pool | 1860 |"), "{out}");
+    let raw = fs::read_to_string(folder.path().join("found/result.json")).unwrap();
+    let raw: Value = serde_json::from_str(&raw).unwrap();
+    let rows = raw["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 3);
+    // On a chain every row of random scores has something to gain.
+    assert!(rows.iter().all(|row| row["gain"].as_f64() > Some(1.0) && row["given_up"] == 0));
+}

@@ -221,8 +221,9 @@ pub(crate) struct SettingArguments {
     ))]
     pub(crate) epochs: Option<usize>,
     /// Learn the strengths of soft relations: one factor (`scale`), one per kind of relation (`kind`), or
-    /// one per relation (`relation`), which finds wrong relations. In place of one factor or one per
-    /// kind, prefer `phex tune`: strengths chosen on validation rows did better in all our experiments
+    /// one per relation (`relation`), which finds wrong relations of a hierarchy. For all else, as for
+    /// relations between classes and attributes, prefer `phex tune`: strengths chosen on validation rows
+    /// did better in all our experiments
     #[arg(long, value_name = "TIE", value_parser = named::<Tie>())]
     pub(crate) learn_strengths: Option<Tie>,
     #[arg(long, value_name = "N", help = with_default(
@@ -312,7 +313,7 @@ pub(crate) struct SettingArguments {
     pub(crate) feature_clip: Option<f64>,
     #[arg(long, value_name = "FACTOR", help_heading = "Head", help = with_default(
         "Factor on the scores of labels that have children",
-        format!("{} for single-label graphs, else 1", RECIPE.inner_scale)
+        format!("{} / √(labels above a leaf) for single-label graphs, else 1", RECIPE.inner_scale)
     ))]
     pub(crate) inner_scale: Option<f64>,
     #[arg(

@@ -1,73 +1,82 @@
-//! `phex demo`: a tour of phex on built-in data, in seconds.
+//! `phex demo`: a tour of phex on generated data, in seconds.
 //!
-//! [`graph`] checks, draws and uses a graph of relations. Then [`world`] generates animals, and most
-//! training rows are labelled only with their kind. [`learn`] trains the [`methods`] on them, and [`show`]
-//! and [`page`] present the results. Nothing is written before training has finished, and all numbers are
-//! measured.
+//! [`photos`] have labels that overlap; classifiers of them are compared with and without relations. Most
+//! animals of [`coarse`] are labelled only with their kind; methods that use such rows in different ways are
+//! compared. At last, a mistake in a graph is explained. [`measure`] trains with the recipe of `phex train` and
+//! measures, [`show`] prints one screen, and [`page`] has the details. Nothing is written before training has
+//! finished, and all numbers are measured.
 
-mod graph;
-mod learn;
-mod methods;
+mod coarse;
+mod measure;
 mod page;
+mod photos;
 mod show;
 mod world;
 
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use phex::graph::Report;
+use phex_io::{Format, ReadOptions};
 use phex_train::{LabelSettings, RunFolder, RunInputs, RunRecord};
 
+use crate::Outcome;
 use crate::args::DemoCommand;
 use crate::device::Device;
 use crate::train::RunOutputs;
-use crate::{Outcome, output};
-use learn::{DemoTables, Tried, best};
-use methods::DemoMethods;
-use world::World;
+use coarse::CoarseTour;
+use photos::PhotoTour;
 
-/// What was trained and what is best.
-struct DemoResults<'m> {
-    world: World,
-    data: DemoTables,
-    baselines: Vec<Tried<'m>>,
-    /// Hard, then soft, then learned.
-    relations: Vec<Tried<'m>>,
-    random: Vec<Tried<'m>>,
+/// The line that makes a mistake of the graph of photos.
+const MISTAKE: &str = "\n[[exclusion]]\nlabels = [\"bird\", \"outdoors\"]\n";
+
+/// All that the demo found.
+struct DemoResults {
+    photos: PhotoTour,
+    coarse: CoarseTour,
+    /// The graph of photos with a mistake, as a file.
+    broken: String,
+    /// What `phex graph check` says about it.
+    report: Report,
 }
 
 pub(crate) fn run(command: &DemoCommand) -> anyhow::Result<Outcome> {
     let folder = &command.out;
-    check_folder(folder)?;
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    check_folder(folder)?;
     let run_folder = RunFolder::open(&folder.join("model"))?;
     let _lock = run_folder.lock()?;
     crate::interrupt::listen();
-    graph::show(folder)?;
-
-    let methods = DemoMethods::new();
-    let world = World::new()?;
-    let data = DemoTables::new(&world);
-    show::data(&world, &data)?;
-    let baselines = learn::train(&world, &data, &methods.baselines)?;
-    let relations = learn::train(&world, &data, &methods.relations)?;
-    let random = learn::train(&world, &data, &methods.random)?;
-    let results = DemoResults { world, data, baselines, relations, random };
-    show::tables(&results)?;
-    show::row(&results)?;
+    let photos = PhotoTour::take()?;
+    show::photos(&photos)?;
+    let coarse = CoarseTour::take()?;
+    show::coarse(&coarse)?;
+    let broken = format!("{}{MISTAKE}", photos::GRAPH);
+    let report = read(&broken, "broken.toml")?.check();
+    show::mistake(&report)?;
+    let results = DemoResults { photos, coarse, broken, report };
     write(&results, folder, &run_folder)?;
-    show::files(&results, folder)?;
+    show::files(folder)?;
     Ok(Outcome::Fine)
 }
 
-/// Refuses a folder with files of the same names that no demo has written. The graph is the first that is written.
+/// Refuses a folder with files of the same names that no demo has written. The graph of the animals is the first
+/// that is written.
 fn check_folder(folder: &Path) -> anyhow::Result<()> {
-    const FILES: [&str; 5] = ["graph.toml", "train.csv", "valid.csv", "test.csv", "report.html"];
-    let written = phex_io::read_text(&folder.join("graph.toml")).unwrap_or_default();
-    let has_graph = written.lines().next() == Some(world::TITLE);
-    let foreign =
-        FILES.map(|name| folder.join(name)).into_iter().find(|path| !has_graph && path.exists());
-    let foreign = foreign.or(graph::foreign_picture(folder));
-    match foreign {
+    const FILES: [&str; 7] = [
+        "animals.toml",
+        "photos.toml",
+        "photos.svg",
+        "broken.toml",
+        "train.csv",
+        "test.csv",
+        "report.html",
+    ];
+    let written = phex_io::read_text(&folder.join("animals.toml")).unwrap_or_default();
+    if written.lines().next() == Some(coarse::TITLE) {
+        return Ok(());
+    }
+    match FILES.map(|name| folder.join(name)).into_iter().find(|path| path.exists()) {
         Some(path) => bail!(
             "{} would be replaced, and it is not of an earlier demo; choose another folder with --out",
             path.display()
@@ -76,65 +85,33 @@ fn check_folder(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-impl<'m> DemoResults<'m> {
-    /// Hard relations.
-    fn hard(&self) -> anyhow::Result<&Tried<'m>> {
-        self.relations.first().context("nothing was trained")
-    }
-
-    /// Soft relations of one strength.
-    fn soft(&self) -> &[Tried<'m>] {
-        match self.relations.as_slice() {
-            [_, soft @ .., _] => soft,
-            _ => &[],
-        }
-    }
-
-    /// The strength that was chosen on the validation rows.
-    fn chosen(&self) -> anyhow::Result<&Tried<'m>> {
-        best(self.soft()).context("nothing was trained")
-    }
-
-    /// The methods of the table.
-    fn shown(&self) -> anyhow::Result<Vec<&Tried<'m>>> {
-        let Some(learned) = self.relations.last() else { bail!("nothing was trained") };
-        let through = [self.hard()?, self.chosen()?, learned];
-        Ok(self.baselines.iter().chain(through).collect())
-    }
-
-    /// The method of the model that is written: the best on the validation rows.
-    fn winner(&self) -> anyhow::Result<&Tried<'m>> {
-        best(&self.relations).context("nothing was trained")
-    }
+fn read(text: &str, name: &str) -> anyhow::Result<phex::graph::GraphBuilder> {
+    Ok(phex_io::parse_graph(text.as_bytes(), name, Format::Toml, &ReadOptions::default())?)
 }
 
-/// Writes the data and the model of the first seed, and the report.
-fn write(results: &DemoResults<'_>, folder: &Path, run_folder: &RunFolder) -> anyhow::Result<()> {
-    let DemoResults { world, data, .. } = results;
-    let rows = data.seeds.first().context("there are no rows")?;
+/// Writes graphs and pictures, the coarse data and the model of their first draw, and the report.
+fn write(results: &DemoResults, folder: &Path, run_folder: &RunFolder) -> anyhow::Result<()> {
+    let DemoResults { photos, coarse, broken, .. } = results;
     let file = |name: &str| folder.join(name);
-    phex_io::write_text(&file("graph.toml"), &world.text)?;
-    for (name, rows) in
-        [("train.csv", &rows.training), ("valid.csv", &rows.validation), ("test.csv", &data.test)]
-    {
-        phex_io::write_text(&file(name), &world.csv(rows))?;
+    for (name, text) in [
+        ("animals.toml", coarse.world.text.clone()),
+        ("photos.toml", photos::GRAPH.to_owned()),
+        ("photos.svg", phex_report::graph_picture(&photos.world.graph, None)),
+        ("broken.toml", broken.clone()),
+        ("train.csv", coarse.world.csv(&coarse.training)),
+        ("test.csv", coarse.world.csv(&coarse.test)),
+    ] {
+        phex_io::write_text(&file(name), &text)?;
     }
-    let winner = results.winner()?;
-    let run = winner.runs.first().context("nothing was trained")?;
-    let inputs = RunInputs {
-        graph: &file("graph.toml"),
-        data: &[file("train.csv")],
-        validation: &[file("valid.csv")],
-    };
-    let trained = &run.trained;
+    let data = [file("train.csv")];
+    let inputs = RunInputs { graph: &file("animals.toml"), data: &data, validation: &[] };
+    let trained = &coarse.model;
     let device = Device::CPU.name();
     let record = RunRecord::new(trained, "train", Some(inputs), device, Vec::new());
     let outputs = RunOutputs { report: true, report_file: None, json: false, quiet: true };
-    outputs.write(run_folder, trained, &record, &LabelSettings::default())?;
+    let labels =
+        LabelSettings { column: Some(String::from(coarse::COLUMN)), ..LabelSettings::default() };
+    outputs.write(run_folder, trained, &record, &labels)?;
     phex_io::write_text(&file("report.html"), &page::page(results)?.html())?;
     Ok(())
-}
-
-fn heading(text: &str) -> anyhow::Result<()> {
-    output::text(&format!("\n== {text}\n\n"))
 }

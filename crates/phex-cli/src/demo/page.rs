@@ -1,92 +1,77 @@
 //! The report of the demo.
 
 use anyhow::Context as _;
-use phex_train::{Metric, Trial, Tuning};
-
-use super::DemoResults;
-use super::learn::{TOLERANCE, Tried};
-use crate::{pages, tune};
 use phex_report::{
-    GraphPicture, MethodTable, MetricColumn, Page, ReliabilityDiagram, Section, StrengthCurve,
-    f1_by_label,
+    GraphPicture, MethodTable, MetricColumn, Page, ReliabilityDiagram, Section, f1_by_label,
 };
 
+use super::measure::{DRAWS, MeasuredMethod, TOLERANCE};
+use super::{DemoResults, coarse, photos, read};
+use crate::pages;
+
 /// The page.
-pub(super) fn page(results: &DemoResults<'_>) -> anyhow::Result<Page> {
-    let DemoResults { world, data, baselines, random, .. } = results;
-    let winner = results.winner()?;
-    let run = winner.runs.first().context("nothing was trained")?;
-    let sigmoids = baselines.last().context("nothing was trained")?;
-    let sigmoid_run = sigmoids.runs.first().context("nothing was trained")?;
-    let training = data.seeds.first().map_or(0, |rows| rows.training.rows());
+pub(super) fn page(results: &DemoResults) -> anyhow::Result<Page> {
+    let DemoResults { photos: of_photos, coarse: of_animals, broken, report } = results;
+    let missing = "nothing was trained";
+    let (sigmoids, trained) =
+        (of_photos.methods.first().context(missing)?, of_photos.methods.last().context(missing)?);
+    let graph = &of_photos.world.graph;
+    let f1 = f1_by_label(graph, &trained.first.evaluation);
+    let wrong = read(broken, "broken.toml")?.build()?;
     let about = format!(
-        "On {} test rows, over {} draws of the training rows. A row breaks relations when its \
-         probabilities do so by more than {TOLERANCE}; the calibration error is that of the most \
-         probable animal.",
-        data.test.rows(),
-        data.seeds.len()
+        "Means ± deviations over {DRAWS} draws of the training rows. A row contradicts itself if its \
+         probabilities break a relation by more than {TOLERANCE}; the log-loss is the mean of all labels."
     );
-    let values = f1_by_label(&world.graph, &run.evaluation);
-    let picture = GraphPicture { graph: &world.graph, metric: String::from("F1"), values: &values };
-    let of_winner =
-        format!("The first draw of \"{}\", the best on validation rows.", winner.method.name);
+    let diagram =
+        |method: &MeasuredMethod| ReliabilityDiagram::new(method.name, &method.first.reliability);
+    let calibration =
+        "The probability of the most probable animal of each test row, and how often it is right.";
+    let mut explained =
+        Section::new("A mistake, explained").text("Somebody adds that birds are never outdoors.");
+    for line in report.to_text(false).lines().filter(|line| !line.trim().is_empty()) {
+        explained = explained.text(line.trim());
+    }
     Ok(Page {
-        title: String::from("Learning when most labels are coarse"),
+        title: String::from("What relations between labels do"),
         subtitle: format!(
-            "{training} generated training rows, most of them labelled with the kind of an animal alone"
+            "Generated data: {} photos with labels that overlap, and {} animals of which most are labelled \
+             with their kind",
+            photos::TRAINING,
+            coarse::TRAINING
         ),
         sections: vec![
-            Section::new("Methods").text(&about).with(&comparison(&results.shown()?)),
-            Section::new("From random weights")
-                .text(
-                    "The same data and settings, but the weights start at random and not at zero. \
-                     Probably a coarse row then teaches whichever of its animals happens to lead.",
-                )
-                .with(&comparison(&random.iter().collect::<Vec<_>>())),
-            Section::new("Strength of soft relations").with(&strengths(results)?),
-            Section::new("Training").text(&of_winner).with(&pages::curves(&run.trained.model)),
-            Section::new("Calibration")
-                .text("The probability of the most probable animal of each test row, and how often it is right.")
-                .with(&ReliabilityDiagram::new(&winner.method.name, &run.reliability))
-                .with(&ReliabilityDiagram::new(&sigmoids.method.name, &sigmoid_run.reliability)),
-            Section::new("Labels").text(&of_winner).with(&picture),
+            Section::new("Labels that overlap")
+                .text("All labels of the training rows are known. No softmax applies.")
+                .with(&comparison(&of_photos.methods))
+                .text(&about)
+                .with(&GraphPicture { graph, metric: String::from("F1"), values: &f1 })
+                .text(calibration)
+                .with(&diagram(sigmoids))
+                .with(&diagram(trained)),
+            Section::new("Coarse labels")
+                .text(&format!(
+                    "{} of {} rows name the animal, the others only its kind.",
+                    of_animals.named(),
+                    coarse::TRAINING
+                ))
+                .with(&comparison(&of_animals.methods))
+                .text(&about)
+                .with(&pages::curves(&of_animals.model.model)),
+            explained.with(&GraphPicture { graph: &wrong, metric: String::new(), values: &[] }),
         ],
     })
 }
 
-fn comparison(methods: &[&Tried<'_>]) -> MethodTable {
+fn comparison(methods: &[MeasuredMethod]) -> MethodTable {
     let column = |(name, higher_is_better): (&str, bool)| MetricColumn {
         name: name.to_owned(),
         higher_is_better,
     };
-    let columns = [
-        ("accuracy of animals", true),
-        ("accuracy of kinds", true),
-        ("rows that break relations", false),
-        ("calibration error", false),
-    ];
-    let row = |tried: &&Tried<'_>| (tried.method.name.clone(), tried.scores().to_vec());
+    let columns =
+        [("rows that contradict themselves", false), ("log-loss", false), ("animal right", true)];
+    let row = |method: &MeasuredMethod| (method.name.to_owned(), method.scores.to_vec());
     MethodTable {
         metrics: columns.into_iter().map(column).collect(),
         methods: methods.iter().map(row).collect(),
     }
-}
-
-/// The accuracy of animals on the validation rows by strength.
-fn strengths(results: &DemoResults<'_>) -> anyhow::Result<StrengthCurve> {
-    let mut tuning = Tuning::new(Metric::Accuracy);
-    for tried in std::iter::once(results.hard()?).chain(results.soft()) {
-        for run in &tried.runs {
-            tuning.add(Trial {
-                setting: tried.method.setting(),
-                seed: run.trained.model.config.seed,
-                value: run.validation_accuracy,
-                fingerprint: run.trained.fingerprint.clone(),
-                epochs: run.trained.model.history.len(),
-                seconds: run.trained.model.seconds(),
-            });
-        }
-    }
-    let chosen = results.chosen()?.method.setting();
-    Ok(tune::curve("accuracy on validation rows", &tuning.summary(), chosen))
 }

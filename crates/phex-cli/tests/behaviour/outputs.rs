@@ -186,7 +186,7 @@ fn files_that_nobody_named_are_replaced_only_if_phex_wrote_them() {
     fs::write(path.join("m.checkpoint/notes.txt"), "mine").unwrap();
     refused(path, &train, "`notes.txt`, which is not a checkpoint");
     fs::create_dir(path.join("d")).unwrap();
-    for name in ["train.csv", "graph.toml", "report.html", "animals.svg"] {
+    for name in ["train.csv", "animals.toml", "report.html", "photos.svg"] {
         fs::write(path.join("d").join(name), "mine").unwrap();
         refused(path, &["demo", "--out", "d"], "it is not of an earlier demo");
         fs::remove_file(path.join("d").join(name)).unwrap();

@@ -250,8 +250,8 @@ fn assert_learned(path: &Path, model: &str) {
         .map(|(at, _)| graph[at + 3..].split(']').next().unwrap().parse().unwrap())
         .collect();
     assert_eq!(costs.len(), 6, "four hierarchy edges and two exclusions: {graph}");
-    // They start at w = 4 u and moved, each its own way.
-    assert!(costs.iter().all(|cost| (cost - 4.0).abs() > 1e-3), "{costs:?}");
+    // They start at w = 4 u and moved, each its own way; those of parents that no row names hardly.
+    assert!(costs.iter().all(|cost| (cost - 4.0).abs() > 1e-5), "{costs:?}");
     assert!(costs.iter().any(|cost| (cost - costs[0]).abs() > 1e-6), "{costs:?}");
     let report = fs::read_to_string(path.join(model).join("report.html")).unwrap();
     assert!(report.contains("Learned strengths") && report.contains("dog | cat"), "no strengths");

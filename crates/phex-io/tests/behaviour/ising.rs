@@ -167,6 +167,7 @@ fn faults_say_where_and_what() {
         (IsingFormat::MaxCut, "x\n", "m:1: `x` should be the number of variables"),
         (IsingFormat::Bqm, "{\n\"type\": 3}", "m:2: this is not a binary quadratic model"),
         (IsingFormat::Sparse, "2 2\n1 1 1e308\n1 1 1e308\n", "not finite, or is too large"),
+        (IsingFormat::MaxCut, "2 1\n1 2 9223372036854775808\n", "not finite, or is too large"),
     ];
     for (format, text, expected) in cases {
         let found = fault(text, format);

@@ -27,7 +27,7 @@ pub struct GraphPicture<'g> {
     pub graph: &'g RelationGraph,
     /// The name of the numbers: `F1`.
     pub metric: String,
-    /// In the order of the labels; NaN for labels without a number.
+    /// In the order of the labels; NaN for labels without a number. Empty for a picture without numbers.
     pub values: &'g [f64],
 }
 
@@ -53,8 +53,12 @@ impl GraphPicture<'_> {
 
     fn drawn(&self) -> String {
         let values = LabelValues { name: &self.metric, values: self.values, range: self.range() };
-        let svg = graph_picture(self.graph, Some(&values));
-        let caption = format!("{} of each label; labels without a number are grey.", self.metric);
+        let has_values = !self.values.is_empty();
+        let svg = graph_picture(self.graph, has_values.then_some(&values));
+        let caption = match has_values {
+            true => format!("{} of each label; labels without a number are grey.", self.metric),
+            false => String::from("The labels and their relations."),
+        };
         captioned(&svg, &caption).replacen("<figure", "<figure class=\"graph\"", 1)
     }
 

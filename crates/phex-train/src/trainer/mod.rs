@@ -308,13 +308,17 @@ impl<'a> Trainer<'a> {
         if self.config.head.norm == Norm::Batch && order.len() % batch == 1 && steps > 1 {
             steps -= 1;
         }
-        let epochs = self.config.stages.iter().map(|stage| stage.epochs).sum();
+        let epochs = self.config.stages.iter().map(|stage| stage.epochs);
+        let epochs = epochs.fold(0, usize::saturating_add);
         let epoch = self.state.history.len() + 1;
         // From the place alone, so that an epoch resumed at its end has a last step as well.
         let base = stage.learning_rate.unwrap_or(self.config.optimiser.learning_rate);
         let schedule = self.config.optimiser.schedule;
         let learning_rate = |step: usize| {
-            let (at, all) = (at_epoch * steps as u64 + step as u64, (stage.epochs * steps) as u64);
+            let (at, all) = (
+                at_epoch * steps as u64 + step as u64,
+                (stage.epochs as u64).saturating_mul(steps as u64),
+            );
             base * schedule.factor(at, all, steps as u64)
         };
         while self.state.step < steps {

@@ -10,23 +10,21 @@ pub(crate) trait Grid: Scalar {
     const SMALLEST: f64;
     /// Logits of probabilities are clipped to plus and minus this.
     const CLIP: f64;
-    /// The largest number that is at most this.
+    /// The largest number that is at most this, which must not be negative.
     fn round_down(value: f64) -> Self;
-    /// The smallest number that is at least this.
+    /// The smallest number that is at least this, which must not be negative.
     fn round_up(value: f64) -> Self;
-    /// The next smaller number.
+    /// The next smaller number, of a positive number.
     fn below(self) -> Self;
 
     /// Rounds a probability towards one half, and away from 0 and 1. Then the side that is
     /// unlikely loses nothing, and the likely side loses at most one unit in the last place.
+    #[inline(always)]
     fn towards_half(probability: f64) -> Self {
-        if probability > 0.5 {
-            let one = Self::ONE.below();
-            let down = Self::round_down(probability);
-            if down > one { one } else { down }
-        } else {
-            Self::round_up(probability)
-        }
+        let one = Self::ONE.below();
+        let (down, up) = (Self::round_down(probability), Self::round_up(probability));
+        let down = if down > one { one } else { down };
+        if probability > 0.5 { down } else { up }
     }
 }
 
@@ -37,19 +35,20 @@ impl Grid for f32 {
 
     #[inline(always)]
     fn round_down(value: f64) -> f32 {
+        // In bits, without a branch: neighbours of a positive number have neighbouring bits.
         let near = value as f32;
-        if f64::from(near) > value { near.next_down() } else { near }
+        f32::from_bits(near.to_bits().wrapping_sub(u32::from(f64::from(near) > value)))
     }
 
     #[inline(always)]
     fn round_up(value: f64) -> f32 {
         let near = value as f32;
-        if f64::from(near) < value { near.next_up() } else { near }
+        f32::from_bits(near.to_bits().wrapping_add(u32::from(f64::from(near) < value)))
     }
 
     #[inline(always)]
     fn below(self) -> f32 {
-        self.next_down()
+        f32::from_bits(self.to_bits().wrapping_sub(1))
     }
 }
 
@@ -70,7 +69,7 @@ impl Grid for f64 {
 
     #[inline(always)]
     fn below(self) -> f64 {
-        self.next_down()
+        f64::from_bits(self.to_bits().wrapping_sub(1))
     }
 }
 
@@ -85,6 +84,10 @@ mod tests {
             assert!(f64::from(f32::round_up(value)) >= value);
             let half = f64::from(f32::towards_half(value));
             assert!((half - 0.5).abs() <= (value - 0.5).abs() && half < 1.0, "{value}");
+            assert_eq!(value.below(), value.next_down());
+            assert_eq!((value as f32).below(), (value as f32).next_down());
         }
+        assert_eq!((f32::round_down(0.0), f32::round_up(0.0)), (0.0, 0.0));
+        assert_eq!((f32::towards_half(1.0), f64::towards_half(1.0)), (1f32.below(), 1f64.below()));
     }
 }

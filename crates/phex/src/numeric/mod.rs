@@ -19,7 +19,7 @@ pub use log::{log_add, log_max, log_sum_exp, logit, sigmoid, softplus};
 pub(crate) use random::LaneRandom;
 pub use random::{GOLDEN, mix, splitmix};
 pub use scalar::Scalar;
-pub(crate) use slices::{ln_slice, sigmoid_slice, softplus_slice};
+pub(crate) use slices::{ln_slice, probability_lane, sigmoid_slice};
 
 /// Scores beyond this limit are rejected, because sums of them could overflow single precision.
 pub const SCORE_LIMIT: f64 = 1e30;

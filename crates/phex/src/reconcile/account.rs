@@ -18,17 +18,18 @@
 //!
 //! The Brier score is the same with `p²` and `2 w (p − q)` in place of the logarithms and `x`.
 
+use multiversion::multiversion;
+
 use super::ReconcileLoss;
 use super::compile::Families;
-use crate::numeric::{Grid, ln_slice, softplus_slice};
+use crate::numeric::{Grid, LogLane, softplus_lane};
 
 /// The sum that does not depend on the truth, and scratch memory.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     /// `x` for each label of the part, 0 for labels that did not move.
     pub(super) shift: Vec<f64>,
-    moved: Vec<u32>,
-    buffers: [Vec<f64>; 3],
+    base: Vec<f64>,
     best: Vec<f64>,
 }
 
@@ -53,43 +54,16 @@ impl Ledger {
         output: &[T],
         weights: &[f64],
     ) -> f64 {
-        self.shift.clear();
         self.shift.resize(values.len(), 0.0);
-        self.moved.clear();
-        let changed = input.iter().zip(output).enumerate().filter(|(_, (p, q))| p != q);
-        self.moved.extend(changed.map(|(at, _)| at as u32));
-        if loss == ReconcileLoss::Brier {
-            let mut base = 0.0;
-            for &at in &self.moved {
-                let at = at as usize;
-                let (p, q, w) = (values[at], output[at].to_f64(), weights[at]);
-                base += w * (p - q) * (p + q);
-                self.shift[at] = 2.0 * w * (p - q);
-            }
-            return base;
-        }
-        let [before, on, off] = &mut self.buffers;
-        before.clear();
-        before.extend(self.moved.iter().map(|&at| values[at as usize]));
-        softplus_slice(before);
-        on.clear();
-        on.extend(self.moved.iter().map(|&at| output[at as usize].to_f64()));
-        off.clear();
-        off.extend(on.iter().map(|q| 1.0 - q));
-        ln_slice(on);
-        ln_slice(off);
-        let mut base = 0.0;
-        for (slot, &at) in self.moved.iter().enumerate() {
-            let at = at as usize;
-            base += weights[at] * (off[slot] + before[slot]);
-            self.shift[at] = weights[at] * (values[at] - (on[slot] - off[slot]));
-        }
-        base
+        self.base.resize(values.len(), 0.0);
+        entries(loss, values, input, output, &mut self.base, &mut self.shift);
+        self.shift.iter_mut().zip(weights).for_each(|(shift, weight)| *shift *= weight);
+        self.base.iter().zip(weights).map(|(base, weight)| base * weight).sum()
     }
 
     /// `xᵀq`.
     pub(super) fn mean<T: Grid>(&self, output: &[T]) -> f64 {
-        self.moved.iter().map(|&at| self.shift[at as usize] * output[at as usize].to_f64()).sum()
+        self.shift.iter().zip(output).map(|(shift, q)| shift * q.to_f64()).sum()
     }
 
     /// The account on a forest.
@@ -119,5 +93,45 @@ impl Ledger {
             }
         }
         total
+    }
+}
+
+/// For each label without its weight: `log(1 − q) − log(1 − p)` and `x`, or 0 and 0 if it did not
+/// move.
+pub(super) fn entries<T: Grid>(
+    loss: ReconcileLoss,
+    values: &[f64],
+    input: &[T],
+    output: &[T],
+    base: &mut [f64],
+    shift: &mut [f64],
+) {
+    if loss != ReconcileLoss::Brier {
+        return log_entries(values, input, output, base, shift);
+    }
+    let labels = values.iter().zip(input.iter().zip(output));
+    for ((&p, (before, after)), (base, shift)) in labels.zip(base.iter_mut().zip(shift)) {
+        let q = after.to_f64();
+        let moved = before != after;
+        *base = if moved { (p - q) * (p + q) } else { 0.0 };
+        *shift = if moved { 2.0 * (p - q) } else { 0.0 };
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn log_entries<T: Grid>(
+    values: &[f64],
+    input: &[T],
+    output: &[T],
+    base: &mut [f64],
+    shift: &mut [f64],
+) {
+    let labels = values.iter().zip(input.iter().zip(output));
+    for ((&value, (before, after)), (base, shift)) in labels.zip(base.iter_mut().zip(shift)) {
+        let q = after.to_f64();
+        let (on, off) = (q.ln_lane(), (1.0 - q).ln_lane());
+        let moved = before != after;
+        *base = if moved { off + softplus_lane(value) } else { 0.0 };
+        *shift = if moved { value - (on - off) } else { 0.0 };
     }
 }

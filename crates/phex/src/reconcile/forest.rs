@@ -1,10 +1,12 @@
 //! Rows of a forest, from the input to a repaired and accounted output.
 
+use super::abreast::{ABREAST, RowsAbreast, Settled};
 use super::account::Ledger;
 use super::compile::Families;
 use super::family::{self, Stopping};
 use super::plan::ReconcileEngine;
 use super::pool::{PoolScratch, pool};
+use super::pool_abreast::{Preorder, PreorderScratch, pool_abreast};
 use super::repair;
 use super::rows::{Chunk, RowOutcome, RunSettings, accepted};
 use crate::infer::Number;
@@ -16,6 +18,8 @@ pub(super) struct ForestPart {
     pub(super) forest: Families,
     pub(super) engine: ReconcileEngine,
     lightest: f64,
+    /// For `pool` on a forest that is not deep.
+    preorder: Option<Preorder>,
 }
 
 /// Scratch memory for one row at a time.
@@ -31,50 +35,99 @@ pub(super) struct Desk<T> {
 impl ForestPart {
     pub(super) fn new(forest: Families, engine: ReconcileEngine) -> ForestPart {
         let lightest = forest.weights.iter().copied().fold(f64::INFINITY, f64::min);
-        ForestPart { forest, engine, lightest }
+        let pools = engine == ReconcileEngine::Pool;
+        let preorder = if pools { Preorder::of(&forest) } else { None };
+        ForestPart { forest, engine, lightest, preorder }
     }
 
     /// Reconciles the rows of a chunk.
     pub(super) fn run<T: Number>(&self, chunk: &mut Chunk<'_, T>, settings: &RunSettings) {
         let forest = &self.forest;
-        let mut desk = Desk::new(forest.nodes());
+        let mut abreast = RowsAbreast::new(forest);
         let mut todo = Vec::new();
-        for row in 0..chunk.rows() {
-            chunk.gather(row, &forest.labels, &mut desk.input);
-            let off = repair::violation(forest, &desk.input);
-            if off > 0.0 {
+        let all: Vec<usize> = (0..chunk.rows()).collect();
+        for rows in all.chunks(ABREAST) {
+            let off = abreast.violations(chunk, forest, rows);
+            for (&row, &off) in rows.iter().zip(&off).filter(|(_, off)| **off > 0.0) {
                 chunk.outcomes[row].see_violation(off);
                 todo.push(row);
             }
         }
-        if self.engine == ReconcileEngine::Pool {
-            let mut scratch = PoolScratch::default();
-            for row in todo {
-                desk.open(chunk, &forest.labels, row, settings);
-                desk.z.copy_from_slice(&desk.values);
-                pool(forest, &mut desk.z, &mut scratch);
-                self.finish(chunk, &mut desk, row, 1, settings, true);
+        match (&self.preorder, self.engine) {
+            (Some(preorder), _) => {
+                let mut scratch = PreorderScratch::default();
+                for rows in todo.chunks(ABREAST) {
+                    abreast.open(chunk, forest, rows, settings);
+                    abreast.z.copy_from_slice(&abreast.values);
+                    pool_abreast(preorder, &mut abreast.z, &mut scratch);
+                    abreast.finish(chunk, forest, rows, settings, true, |chunk, settled| {
+                        self.note(chunk, settled, 1);
+                    });
+                }
             }
-            return;
+            (None, ReconcileEngine::Pool) => self.run_deep(chunk, &todo, settings),
+            _ => self.run_family(chunk, todo, settings, &mut abreast),
         }
+    }
+
+    /// `pool` on a deep forest, row by row.
+    fn run_deep<T: Number>(
+        &self,
+        chunk: &mut Chunk<'_, T>,
+        todo: &[usize],
+        settings: &RunSettings,
+    ) {
+        let mut scratch = PoolScratch::default();
+        let mut desk = Desk::new(self.forest.nodes());
+        for &row in todo {
+            desk.open(chunk, &self.forest.labels, row, settings);
+            desk.z.copy_from_slice(&desk.values);
+            pool(&self.forest, &mut desk.z, &mut scratch);
+            self.finish(chunk, &mut desk, row, settings);
+        }
+    }
+
+    fn run_family<T: Number>(
+        &self,
+        chunk: &mut Chunk<'_, T>,
+        mut todo: Vec<usize>,
+        settings: &RunSettings,
+        abreast: &mut RowsAbreast<T>,
+    ) {
+        let forest = &self.forest;
         let mut stopping = Stopping { tolerance: settings.tolerance, passes: settings.passes };
         for attempt in 0..4 {
             let mut again = Vec::new();
-            let mut changes = |row: usize, passes: u32, chunk: &mut Chunk<'_, T>, z: &[f64]| {
-                desk.open(chunk, &forest.labels, row, settings);
-                for ((z, &value), &change) in desk.z.iter_mut().zip(&desk.values).zip(z) {
-                    *z = value + change;
-                }
-                if !self.finish(chunk, &mut desk, row, passes, settings, attempt > 0) {
-                    again.push(row);
-                }
-            };
+            let last = attempt > 0;
             let cell = std::cell::RefCell::new(&mut *chunk);
+            // Rows that the solver is done with wait until they fill all lanes.
+            let (mut ready, mut passes) = (Vec::new(), Vec::new());
+            let mut finish = |abreast: &mut RowsAbreast<T>, rows: &[usize], passes: &[u32]| {
+                let chunk = &mut cell.borrow_mut();
+                abreast.open(chunk, forest, rows, settings);
+                let z = abreast.z.as_flattened_mut().iter_mut();
+                z.zip(abreast.values.as_flattened()).for_each(|(z, value)| *z += value);
+                let mut taken = passes.iter();
+                abreast.finish(chunk, forest, rows, settings, last, |chunk, settled| {
+                    let passes = taken.next().copied().unwrap_or(1);
+                    if !self.note(chunk, settled, passes) {
+                        again.push(settled.row);
+                    }
+                });
+            };
             let load = |row: usize, out: &mut [f64]| {
                 cell.borrow().values(row, &forest.labels, settings.loss, out);
             };
-            let done = |row: usize, z: &[f64], passes: u32| {
-                changes(row, passes, &mut cell.borrow_mut(), z);
+            let done = |row: usize, changes: &[f64], taken: u32| {
+                let lane = ready.len();
+                abreast.z.iter_mut().zip(changes).for_each(|(z, &change)| z[lane] = change);
+                ready.push(row);
+                passes.push(taken);
+                if ready.len() == ABREAST {
+                    finish(abreast, &ready, &passes);
+                    ready.clear();
+                    passes.clear();
+                }
             };
             if attempt > 0 {
                 family::solve::<f64, 1>(forest, &todo, stopping, load, done);
@@ -82,6 +135,9 @@ impl ForestPart {
                 family::solve::<T, 16>(forest, &todo, stopping, load, done);
             } else {
                 family::solve::<T, 8>(forest, &todo, stopping, load, done);
+            }
+            if !ready.is_empty() {
+                finish(abreast, &ready, &passes);
             }
             if again.is_empty() {
                 return;
@@ -93,16 +149,24 @@ impl ForestPart {
         todo.into_iter().for_each(|row| chunk.outcomes[row].give_up());
     }
 
-    /// Rounds, repairs and accounts for the answer in `z`, and writes it if it is accepted.
+    /// Adds an accepted answer to the outcome of its row.
+    fn note<T>(&self, chunk: &mut Chunk<'_, T>, settled: Settled, passes: u32) -> bool {
+        let Settled { row, account, violation, accepted } = settled;
+        if accepted {
+            let exact = self.engine == ReconcileEngine::Pool;
+            chunk.outcomes[row].add(account, violation, passes, exact, self.lightest);
+        }
+        accepted
+    }
+
+    /// Rounds, repairs and accounts for the answer in `z` of one row, and writes it if it is accepted.
     fn finish<T: Number>(
         &self,
         chunk: &mut Chunk<'_, T>,
         desk: &mut Desk<T>,
         row: usize,
-        passes: u32,
         settings: &RunSettings,
-        last: bool,
-    ) -> bool {
+    ) {
         let forest = &self.forest;
         desk.round(settings);
         repair::fit(forest, &mut desk.output);
@@ -114,29 +178,27 @@ impl ForestPart {
             &forest.weights,
         );
         let account = desk.ledger.close(forest, base, &desk.output);
-        if !accepted::<T>(account.gain, last) {
-            return false;
+        let accepted = accepted::<T>(account.gain, true);
+        if accepted {
+            chunk.scatter(row, &forest.labels, &desk.output);
         }
-        chunk.scatter(row, &forest.labels, &desk.output);
-        let exact = self.engine == ReconcileEngine::Pool;
         let violation = repair::violation(forest, &desk.output);
-        chunk.outcomes[row].add(account, violation, passes, exact, self.lightest);
-        true
+        self.note(chunk, Settled { row, account, violation, accepted }, 1);
     }
 }
 
 impl<T: Number> Desk<T> {
-    pub(super) fn new(n: usize) -> Desk<T> {
+    pub(super) fn new(labels: usize) -> Desk<T> {
         Desk {
-            input: vec![T::ZERO; n],
-            values: vec![0.0; n],
-            z: vec![0.0; n],
-            output: vec![T::ZERO; n],
+            input: vec![T::ZERO; labels],
+            values: vec![0.0; labels],
+            z: vec![0.0; labels],
+            output: vec![T::ZERO; labels],
             ledger: Ledger::default(),
         }
     }
 
-    /// Reads these labels of a row.
+    /// Reads a row.
     pub(super) fn open(
         &mut self,
         chunk: &Chunk<'_, T>,
@@ -150,7 +212,7 @@ impl<T: Number> Desk<T> {
 
     /// Turns `z` into probabilities of the output. Labels that did not move keep their bits.
     pub(super) fn round(&mut self, settings: &RunSettings) {
-        super::rows::round(settings.loss, &self.values, &mut self.z, &self.input, &mut self.output);
+        super::rows::round(settings.loss, &self.values, &self.z, &self.input, &mut self.output);
     }
 }
 

@@ -24,6 +24,7 @@
 //! | softmax heads on levels | `categorical`: log-linear pool | exact, O(n) |
 //! | anything else, soft relations, weights | `newton`: Newton on the multipliers, sparse factor | to a tolerance |
 
+mod abreast;
 mod account;
 mod categorical;
 mod closure;
@@ -37,6 +38,7 @@ mod newton;
 mod options;
 mod plan;
 mod pool;
+mod pool_abreast;
 mod reconciler;
 mod repair;
 mod result;

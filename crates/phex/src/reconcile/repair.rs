@@ -5,16 +5,20 @@
 //! double precision. An inequality then holds exactly, and an equation up to the rounding of its
 //! largest member.
 
+use multiversion::multiversion;
+
 use super::compile::{Families, NONE};
 use crate::numeric::Grid;
 
 /// How far the sum of this many numbers may be from its value by rounding alone.
+#[inline(always)]
 pub(super) fn rounding<T: Grid>(members: usize, size: f64) -> f64 {
     T::STEP * size * (8.0 + (members as f64).sqrt())
 }
 
 /// By how much a row `sum ≤ limit` or `sum = limit` is violated. Rounding of an equation does not
 /// count.
+#[inline(always)]
 pub(super) fn excess<T: Grid>(sum: f64, limit: f64, equal: bool, members: usize) -> f64 {
     if !equal {
         return (sum - limit).max(0.0);
@@ -86,6 +90,132 @@ pub(super) fn fit_group<T: Grid>(members: &mut [T], limit: T, equal: bool) {
     }
 }
 
+/// The sums of some members, in their order, for rows side by side.
+#[inline(always)]
+fn sums<T: Grid, const L: usize>(members: &[[T; L]]) -> [f64; L] {
+    let mut sum = [0.0; L];
+    for member in members {
+        for lane in 0..L {
+            sum[lane] += member[lane].to_f64();
+        }
+    }
+    sum
+}
+
+/// The upper limit of a group, for rows side by side.
+#[inline(always)]
+fn limits<T: Grid, const L: usize>(forest: &Families, g: usize, q: &[[T; L]]) -> [T; L] {
+    match forest.parent[g] {
+        NONE => [T::ONE; L],
+        parent => q[parent as usize],
+    }
+}
+
+/// [`violation`] of rows side by side.
+#[multiversion(targets = "simd")]
+pub(super) fn violations<T: Grid, const L: usize>(forest: &Families, q: &[[T; L]]) -> [f64; L] {
+    let mut worst = [0.0; L];
+    for g in 0..forest.groups() {
+        let (members, limit) = (forest.members(g), limits(forest, g, q));
+        see_excess(&mut worst, &q[members], limit, forest.equal[g]);
+    }
+    worst
+}
+
+#[inline(always)]
+fn see_excess<T: Grid, const L: usize>(
+    worst: &mut [f64; L],
+    members: &[[T; L]],
+    limit: [T; L],
+    equal: bool,
+) {
+    let sum = sums(members);
+    for lane in 0..L {
+        let off = excess::<T>(sum[lane], limit[lane].to_f64(), equal, members.len());
+        worst[lane] = if off > worst[lane] { off } else { worst[lane] };
+    }
+}
+
+/// [`fit`] for rows side by side. Returns what is left of violations, which is rounding.
+#[multiversion(targets = "simd")]
+pub(super) fn fit_abreast<T: Grid, const L: usize>(
+    forest: &Families,
+    q: &mut [[T; L]],
+) -> [f64; L] {
+    let mut worst = [0.0; L];
+    for g in 0..forest.groups() {
+        let (limit, equal) = (limits(forest, g, q), forest.equal[g]);
+        let members = &mut q[forest.members(g)];
+        if let [only] = members {
+            for lane in 0..L {
+                let high = equal || only[lane] > limit[lane];
+                only[lane] = if high { limit[lane] } else { only[lane] };
+            }
+            continue;
+        }
+        let sum = sums(members);
+        // Below 0 where the group fits as it is.
+        let (mut scale, mut any) = ([-1.0; L], false);
+        for lane in 0..L {
+            let bound = limit[lane].to_f64();
+            let off = excess::<T>(sum[lane], bound, equal, members.len());
+            scale[lane] = if off > 0.0 { bound / sum[lane] } else { -1.0 };
+            any |= off > 0.0;
+        }
+        if any {
+            scale_abreast(members, limit, scale);
+        }
+        see_excess(&mut worst, members, limit, equal);
+    }
+    worst
+}
+
+/// Scales the members of a group, and gives what rounding left to the largest.
+#[inline(always)]
+fn scale_abreast<T: Grid, const L: usize>(members: &mut [[T; L]], limit: [T; L], scale: [f64; L]) {
+    let (mut most, mut largest) = ([-T::ONE; L], [0u32; L]);
+    for (at, member) in (0..).zip(members.iter_mut()) {
+        for lane in 0..L {
+            let scaled = T::round_down(member[lane].to_f64() * scale[lane]);
+            let new = if scale[lane] < 0.0 { member[lane] } else { scaled };
+            member[lane] = new;
+            let larger = new > most[lane];
+            most[lane] = if larger { new } else { most[lane] };
+            largest[lane] = if larger { at } else { largest[lane] };
+        }
+    }
+    let mut others = [0.0; L];
+    for (at, member) in (0..).zip(members.iter()) {
+        for lane in 0..L {
+            others[lane] += if largest[lane] == at { 0.0 } else { member[lane].to_f64() };
+        }
+    }
+    let mut room = most;
+    for lane in 0..L {
+        let rest = limit[lane].to_f64() - others[lane];
+        let rest = if rest > 0.0 { T::round_down(rest) } else { T::ZERO };
+        room[lane] = if scale[lane] < 0.0 { most[lane] } else { rest };
+    }
+    loop {
+        for (at, member) in (0..).zip(members.iter_mut()) {
+            for lane in 0..L {
+                member[lane] = if largest[lane] == at { room[lane] } else { member[lane] };
+            }
+        }
+        // The sum in the order of the members may round up.
+        let (sum, mut over) = (sums(members), false);
+        for lane in 0..L {
+            let above = sum[lane] > limit[lane].to_f64();
+            let lower = scale[lane] >= 0.0 && above && room[lane] > T::ZERO;
+            room[lane] = if lower { room[lane].below() } else { room[lane] };
+            over |= lower;
+        }
+        if !over {
+            return;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +242,36 @@ mod tests {
                 assert!((sum - limit).abs() <= 2.0 * rounding::<f32>(k, limit), "{sum} {limit}");
             }
         }
+    }
+
+    #[test]
+    fn rows_side_by_side_are_repaired_as_rows_by_themselves() {
+        use super::super::compile::forest_of;
+        use crate::graph::ExclusionRule;
+        use crate::testkit::RandomGraph;
+        fn check<T: Grid>(forest: &Families, random: &mut Random) {
+            let rows: Vec<[T; 8]> = (0..forest.nodes())
+                .map(|_| std::array::from_fn(|_| T::from_f64(random.next().powi(4))))
+                .collect();
+            let mut fitted = rows.clone();
+            let (before, after) = (violations(forest, &rows), fit_abreast(forest, &mut fitted));
+            for lane in 0..8 {
+                let mut row: Vec<T> = rows.iter().map(|values| values[lane]).collect();
+                assert_eq!(violation(forest, &row), before[lane]);
+                fit(forest, &mut row);
+                assert_eq!(violation(forest, &row), after[lane]);
+                assert!(row.iter().zip(&fitted).all(|(q, values)| *q == values[lane]));
+            }
+        }
+        let (mut random, mut checked) = (Random::new(5), 0);
+        for seed in 0..300 {
+            let rule = Some(ExclusionRule::Siblings);
+            let graph = RandomGraph { rule, ..RandomGraph::new(14, seed) }.draw();
+            let Some(forest) = forest_of(&graph) else { continue };
+            check::<f32>(&forest, &mut random);
+            check::<f64>(&forest, &mut random);
+            checked += 1;
+        }
+        assert!(checked > 100, "{checked}");
     }
 }

@@ -1,9 +1,11 @@
 //! Rows as engines see them: checked input, one outcome per row, and the account of constant labels.
 
+use multiversion::multiversion;
+
 use super::ReconcileLoss;
 use super::result::FinishedRows;
 use crate::infer::{Diagnosis, Number, Trust};
-use crate::numeric::{Grid, ln_slice, sigmoid_slice};
+use crate::numeric::{Grid, LogLane, probability_lane};
 
 /// The part of the options that matters while rows run.
 #[derive(Debug, Clone, Copy)]
@@ -86,33 +88,59 @@ impl<T: Number> Chunk<'_, T> {
     /// What is projected: the clipped logits of a row's input, or its probabilities for the Brier
     /// score.
     pub(super) fn values(&self, row: usize, labels: &[u32], loss: ReconcileLoss, out: &mut [f64]) {
-        let start = row * self.labels;
-        let at = |label: &u32| self.input.values()[start + *label as usize].to_f64();
-        match (self.input, loss) {
-            (_, ReconcileLoss::Brier) => {
-                for (out, label) in out.iter_mut().zip(labels) {
-                    *out = self.probabilities[start + *label as usize].to_f64();
-                }
-            }
-            (FinishedRows::Logits(_), _) => {
-                for (out, label) in out.iter_mut().zip(labels) {
-                    *out = at(label).clamp(-T::CLIP, T::CLIP);
-                }
-            }
-            (FinishedRows::Probabilities(_), _) => {
-                // Both logarithms keep their digits, near 0 as well as near 1.
-                let mut off: Vec<f64> =
-                    labels.iter().map(|label| (1.0 - at(label)).max(TINY)).collect();
-                for (out, label) in out.iter_mut().zip(labels) {
-                    *out = at(label).max(TINY);
-                }
-                ln_slice(out);
-                ln_slice(&mut off);
-                for (out, off) in out.iter_mut().zip(off) {
-                    *out = (*out - off).clamp(-T::CLIP, T::CLIP);
-                }
-            }
+        let (cells, form) = self.source(loss);
+        let row = &cells[row * self.labels..(row + 1) * self.labels];
+        for (out, &label) in out.iter_mut().zip(labels) {
+            *out = row[label as usize].to_f64();
         }
+        form.apply(out, T::CLIP);
+    }
+
+    /// The numbers from which values are made, and how.
+    pub(super) fn source(&self, loss: ReconcileLoss) -> (&[T], ValueForm) {
+        match (self.input, loss) {
+            (_, ReconcileLoss::Brier) => (self.probabilities, ValueForm::Same),
+            (FinishedRows::Logits(cells), _) => (cells, ValueForm::Clipped),
+            (FinishedRows::Probabilities(cells), _) => (cells, ValueForm::LogOdds),
+        }
+    }
+}
+
+/// How the values that are projected follow from the input.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ValueForm {
+    /// They are the input.
+    Same,
+    /// The input is logits.
+    Clipped,
+    /// The input is probabilities, whose logits are projected.
+    LogOdds,
+}
+
+impl ValueForm {
+    /// Replaces the input by the values.
+    pub(super) fn apply(self, numbers: &mut [f64], most: f64) {
+        match self {
+            ValueForm::Same => {}
+            ValueForm::Clipped => {
+                numbers.iter_mut().for_each(|number| *number = number.clamp(-most, most));
+            }
+            ValueForm::LogOdds => log_odds(numbers, most),
+        }
+    }
+}
+
+/// Replaces probabilities by clipped logits. Both logarithms keep their digits, near 0 as well as
+/// near 1.
+#[multiversion(targets = "simd")]
+fn log_odds(numbers: &mut [f64], most: f64) {
+    for number in numbers {
+        let (on, off) = (*number, 1.0 - *number);
+        let on = if on > TINY { on } else { TINY };
+        let off = if off > TINY { off } else { TINY };
+        let logit = on.ln_lane() - off.ln_lane();
+        let logit = if logit > most { most } else { logit };
+        *number = if logit < -most { -most } else { logit };
     }
 }
 
@@ -120,26 +148,27 @@ impl<T: Number> Chunk<'_, T> {
 const TINY: f64 = 1e-300;
 
 /// Turns the answer `z` into probabilities. Labels whose value did not change keep the bits of the
-/// input. `z` is overwritten.
+/// input.
 pub(super) fn round<T: Grid>(
     loss: ReconcileLoss,
     values: &[f64],
-    z: &mut [f64],
+    z: &[f64],
     input: &[T],
     output: &mut [T],
 ) {
-    let stays: Vec<bool> = z.iter().zip(values).map(|(z, value)| z == value).collect();
     if loss != ReconcileLoss::Brier {
-        sigmoid_slice(z);
+        return round_logits(values, z, input, output);
     }
-    for (at, out) in output.iter_mut().enumerate() {
-        *out = if stays[at] {
-            input[at]
-        } else if loss == ReconcileLoss::Brier {
-            T::from_f64(z[at])
-        } else {
-            T::towards_half(z[at])
-        };
+    for (((out, &z), value), &p) in output.iter_mut().zip(z).zip(values).zip(input) {
+        *out = if z == *value { p } else { T::from_f64(z) };
+    }
+}
+
+#[multiversion(targets = "simd")]
+fn round_logits<T: Grid>(values: &[f64], z: &[f64], input: &[T], output: &mut [T]) {
+    for (((out, &z), value), &p) in output.iter_mut().zip(z).zip(values).zip(input) {
+        let q = T::towards_half(probability_lane(z));
+        *out = if z == *value { p } else { q };
     }
 }
 

@@ -5,6 +5,7 @@
 //! labels removed from training. Every run uses one thread. Finished runs are kept in a journal, so that an interrupted
 //! benchmark continues.
 
+mod scores;
 mod sets;
 
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use crate::Error;
 use crate::harness::{
     ConsoleProgress, JobQueue, MarkdownTable, ResultFolder, ResultPage, data, stop,
 };
+pub(in crate::bench) use scores::finished_scores;
 use sets::{HmcSet, LoadedSet, ROOTS, SETS};
 
 #[derive(Debug, Args)]

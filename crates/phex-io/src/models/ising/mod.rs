@@ -136,6 +136,9 @@ pub fn ising_to_string(ising: &Ising, format: IsingFormat) -> Result<String, Err
     }
 }
 
+/// The largest bias or interaction. Beyond it, sums of a few of them lose what is small even in the exponents of engines.
+const LARGEST: f64 = 1e15;
+
 /// What every format needs: finite numbers, distinct names, couplings of two existing spins.
 fn check(ising: &Ising, path: &str) -> Result<(), Error> {
     let n = ising.names.len();
@@ -147,7 +150,8 @@ fn check(ising: &Ising, path: &str) -> Result<(), Error> {
         return fault(format!("spins {a} and {b} of {n} cannot be coupled"));
     }
     let couplings = ising.j.iter().map(|(_, _, j)| j);
-    if !ising.h.iter().chain(couplings).chain([&ising.offset]).all(|value| value.is_finite()) {
+    let mut values = ising.h.iter().chain(couplings).chain([&ising.offset]);
+    if !values.all(|value| value.abs() <= LARGEST) {
         return fault(String::from(
             "a bias, an interaction or the offset is not finite, or is too large",
         ));

@@ -109,10 +109,9 @@ pub(in crate::reconcile) fn halves<T: LogLane>(z: T, e: T) -> (T, T) {
 /// The parent of a group while its step is computed.
 struct Above<T, const L: usize> {
     z: [T; L],
-    /// `q`, `1 − q` and `e^{−z}`.
+    /// `q` and `1 − q`.
     q: [T; L],
     rest: [T; L],
-    inverse: [T; L],
 }
 
 impl<T: LogLane, const L: usize> Above<T, L> {
@@ -120,17 +119,16 @@ impl<T: LogLane, const L: usize> Above<T, L> {
     #[inline(always)]
     fn one() -> Above<T, L> {
         let z = [T::from_f64(40.0); L];
-        Above { z, q: [T::ONE; L], rest: [T::ZERO; L], inverse: [T::ZERO; L] }
+        Above { z, q: [T::ONE; L], rest: [T::ZERO; L] }
     }
 
     #[inline(always)]
     fn at(z: [T; L]) -> (Above<T, L>, [T; L]) {
-        let mut above = Above { z, q: z, rest: z, inverse: z };
+        let mut above = Above { z, q: z, rest: z };
         let mut e = z;
         for l in 0..L {
             e[l] = decay(z[l]);
             (above.q[l], above.rest[l]) = halves(z[l], e[l]);
-            above.inverse[l] = if z[l] > T::ZERO { e[l] } else { T::ONE / e[l] };
         }
         (above, e)
     }
@@ -242,23 +240,20 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
         sums
     }
 
-    /// `r`, `k`, `ν` and the lower bounds of a step: by two members, and by all.
+    /// `r`, `k`, `ν` and the lower bounds of a step: by two members, and by all. `k` and `ν` are
+    /// multiplied by the same number, which is the last entry, because the step needs only ratios.
     #[inline(always)]
-    fn equation(above: &Above<T, L>, sums: &Sums<T, L>, kind: &GroupKind<T>, l: usize) -> [T; 5] {
+    fn equation(above: &Above<T, L>, sums: &Sums<T, L>, kind: &GroupKind<T>, l: usize) -> [T; 6] {
         let (half, never) = (T::from_f64(0.5), T::from_f64(-1e3));
         let tiny = T::from_f64(1e-30);
         let (m1, m2) = (sums.first[l], sums.second[l]);
         let (sum, room) = (max(sums.sum[l], tiny), sums.room[l]);
         let alone = !kind.many || (m1 > T::ZERO && m2 < -m1);
         let logit = !kind.root && alone && room > tiny;
-        let scaled = if logit {
-            sum * above.inverse[l] / max(room, tiny)
-        } else {
-            sum * (T::ONE + above.inverse[l])
-        };
-        let r = max(scaled, tiny).ln_lane();
-        let spread = if logit { sum * max(room, tiny) } else { sum };
-        let k = max(sums.kappa[l] / max(spread, tiny), T::from_f64(1e-14));
+        let (rest, part) = if logit { (above.rest[l], room) } else { (T::ONE, T::ONE) };
+        let r = max(sum * rest / max(above.q[l] * part, tiny), tiny).ln_lane();
+        let spread = max(if logit { sum * room } else { sum }, tiny);
+        let k = max(sums.kappa[l], T::from_f64(1e-14) * spread);
         let nu = if kind.root {
             T::ZERO
         } else if logit {
@@ -266,13 +261,16 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
         } else {
             above.rest[l]
         };
+        // 1 / (s (1 + s)) gives both 1 / s and 1 / (1 + s).
         let slow = sums.slowest[l];
+        let inverse = T::ONE / (slow * (T::ONE + slow));
         let (pair, over) = (m1 + m2, m1 - above.z[l]);
-        let by_pair = if pair > T::ZERO { pair * half } else { pair * half / slow };
+        let far = inverse * (T::ONE + slow);
+        let by_pair = pair * half * if pair > T::ZERO { T::ONE } else { far };
         let by_pair = if kind.many { by_pair } else { never };
-        let by_parent = if over > T::ZERO { over * half } else { over / (T::ONE + slow) };
+        let by_parent = over * if over > T::ZERO { half } else { inverse * slow };
         let by_parent = if kind.root { never } else { by_parent };
-        [r, k, nu, by_pair, max(by_pair, by_parent)]
+        [r, k, nu * spread, by_pair, max(by_pair, by_parent), spread]
     }
 
     /// The step of one group of a parent, or of roots without one. `first` says that it is the first
@@ -314,7 +312,7 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
             let (mut step, mut ratio) = (self.step[g].0, self.ratio[g].0);
             let mut again = false;
             for l in 0..L {
-                let [r, k, nu, _, least] = Self::equation(&above, &sums, &kind, l);
+                let [r, k, nu, _, least, spread] = Self::equation(&above, &sums, &kind, l);
                 let active = kind.equal || lambda[l] + step[l] > T::ZERO || r > T::ZERO;
                 if round == 0 {
                     let residual = abs(sums.sum[l] - above.q[l]);
@@ -323,7 +321,7 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
                 }
                 let reached = max(least, T::ZERO) + kind.reach;
                 let bound = if r > T::ZERO { least } else { min(least, T::ZERO) };
-                let change = max(min(r / (k + nu), reached), bound);
+                let change = max(min(r * spread / (k + nu), reached), bound);
                 low[l] = if r > T::ZERO { max(low[l], step[l]) } else { low[l] };
                 high[l] = if r > T::ZERO { high[l] } else { min(high[l], step[l]) };
                 let mut next = step[l] + change;
@@ -364,6 +362,54 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
         }
     }
 
+    /// The step of a parent whose only group is one child. `q_c ≤ q_v` is `z_c ≤ z_v`, which is linear
+    /// in the step, so one round without logarithms is exact.
+    #[inline(always)]
+    pub(super) fn settle_pair(&mut self, forest: &Families, v: usize, g: usize) {
+        let (c, equal) = (forest.start[g] as usize, forest.equal[g]);
+        let (below, start) = (self.z[c].0, self.z[v].0);
+        let (mut above, e) = Above::at(start);
+        self.account(&start, &e);
+        let leaf = forest.below(c).is_empty();
+        let (mut q, mut rho) = (self.q[c].0, self.rho[c].0);
+        if leaf {
+            let mut e = below;
+            for l in 0..L {
+                e[l] = decay(below[l]);
+                q[l] = halves(below[l], e[l]).0;
+            }
+            self.account(&below, &e);
+            rho = [T::ONE; L];
+        }
+        let (half, reach) = (T::from_f64(0.5), T::from_f64(2.0));
+        let lambda = self.multiplier[g].0;
+        let (mut step, mut ratio, mut slope) = (lambda, lambda, lambda);
+        let mut shifted = start;
+        for l in 0..L {
+            let r = below[l] - start[l];
+            let active = equal || lambda[l] > T::ZERO || r > T::ZERO;
+            let residual = abs(q[l] - above.q[l]);
+            self.residual[l] = max(self.residual[l], if active { residual } else { T::ZERO });
+            // A slow answer from below may be no more than local.
+            let most = max(r * half, T::ZERO) + reach;
+            let free = min(r / (T::ONE + rho[l]), most);
+            let next = if equal { free } else { max(free, -lambda[l]) };
+            let next = if active { next } else { T::ZERO };
+            let tied = active && (equal || lambda[l] + next > T::ZERO);
+            step[l] = next;
+            let least = T::from_f64(1e-14);
+            ratio[l] = if tied { T::ONE / max(rho[l], least) } else { T::ZERO };
+            slope[l] = if tied { rho[l] / (T::ONE + rho[l]) } else { T::ONE };
+            shifted[l] = start[l] + next;
+        }
+        if self.careful {
+            (ratio, slope) = ([T::ZERO; L], [T::ONE; L]);
+        }
+        above = Above::at(shifted).0;
+        (self.step[g].0, self.ratio[g].0, self.rho[v].0) = (step, ratio, slope);
+        (self.z[v].0, self.q[v].0, self.rest[v].0) = (above.z, above.q, above.rest);
+    }
+
     /// The steps of several groups of one parent.
     #[inline(always)]
     pub(super) fn settle_several(&mut self, forest: &Families, v: usize) {
@@ -390,7 +436,7 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
                 let kind = GroupKind { many, root: false, equal: forest.equal[g], reach: T::ZERO };
                 let sums = self.sums(forest, g, round > 0);
                 for l in 0..L {
-                    let [r, k, nu, pair, _] = Self::equation(&above, &sums, &kind, l);
+                    let [r, k, nu, pair, _, spread] = Self::equation(&above, &sums, &kind, l);
                     let reached = self.multiplier[g].0[l] + self.step[g].0[l];
                     let active = kind.equal || reached > T::ZERO || r > T::ZERO;
                     if round == 0 {
@@ -399,9 +445,9 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
                         self.residual[l] = max(self.residual[l], counted);
                     }
                     let inverse = if active { T::ONE / k } else { T::ZERO };
-                    push[l] += r * inverse;
+                    push[l] += r * spread * inverse;
                     slope[l] += nu * inverse;
-                    self.newton[g].0[l] = r * inverse;
+                    self.newton[g].0[l] = r * spread * inverse;
                     let ratio = if going[l] { nu * inverse } else { self.ratio[g].0[l] };
                     self.ratio[g].0[l] = ratio;
                     let positive = max(pair, T::ZERO);
@@ -464,7 +510,14 @@ impl<T: LogLane, const L: usize> LaneState<T, L> {
         for v in (0..forest.nodes()).rev() {
             match forest.below(v).len() {
                 0 => {}
-                1 => self.settle_one(forest, forest.first[v] as usize, Some(v), true),
+                1 => {
+                    let g = forest.first[v] as usize;
+                    if forest.members(g).len() == 1 {
+                        self.settle_pair(forest, v, g);
+                    } else {
+                        self.settle_one(forest, g, Some(v), true);
+                    }
+                }
                 _ => self.settle_several(forest, v),
             }
         }
