@@ -76,8 +76,8 @@ class RelationClassifier(RelationAnswers):
         norm: Normalisation of hidden layers: `none`, `batch` or `layer`.
         prior: Whether biases start at the frequencies of the labels. None: they do if most rows have
             every label on or off.
-        inner_scale: The factor on the scores of labels that have children. None: 0.1 / √a for single-label
-            graphs whose leaves have a labels above them on average, else 1.
+        inner_scale: The factor on the scores of labels that have children. None: 1, or 0.1 / √a for
+            single-label graphs whose leaves have a labels above them on average.
         loss: `joint` (minus the log-probability of all targets of a row at once) or `marginal` (the sum
             over its targets). Only the latter accepts rows that contradict hard relations.
         epochs: The number of passes over the rows. None: 30, or as many as make 4000 steps.
