@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::timing::RunSeconds;
 use crate::Error;
 
-/// How every line starts.
-const START: &str = "{\"job\":";
+/// How every line starts: the description of a run is an object.
+const START: &str = "{\"job\":{";
 
 /// A file of runs.
 #[derive(Debug)]
