@@ -84,7 +84,7 @@ fn weights_of_labels_default_to_one() {
         ("label\tweight\na\t\n", "the cell is ``"),
         ("label\tweight\na\t1\na\t1\n", "w.tsv:3: column `label`: `a` has a weight already"),
         ("label\nb\n", "the columns `label` and `weight`, but this table has `label`"),
-        ("", "is empty"),
+        ("", "w.tsv: the table has no header"),
     ] {
         fs::write(&path, text).unwrap();
         let error = read_label_weights(&path, &names(&["a", "b"])).unwrap_err().to_string();

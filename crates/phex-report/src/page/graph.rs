@@ -180,7 +180,10 @@ mod tests {
         let values: Vec<f64> = (0..graph.len()).map(|at| 0.62 + 0.02 * at as f64).collect();
         let html = picture(&graph, &values);
         assert!(html.contains("phex-graph") && html.contains("F1  0.60"), "{html}");
-        assert!(picture(&graph, &[]).contains("F1  0.00"), "no values: the whole scale");
+        let bare = picture(&graph, &[]);
+        assert!(!bare.contains("F1") && bare.contains("The labels and their relations."), "{bare}");
+        let unknown = picture(&graph, &[f64::NAN]);
+        assert!(unknown.contains("F1  0.00"), "no number: the whole scale");
         assert!(picture(&graph, &[-3.0, 5.0]).contains("F1  -3.00"));
     }
 

@@ -157,6 +157,9 @@ fn relaxed(
 }
 
 /// Problems until the solver has vouched for as many as wanted.
+///
+/// Newton's method stops where rounding keeps the residual from falling, and large multipliers scale what is left in
+/// the gap. So the gap is bounded less tightly than the distance from the solver.
 fn compare(what: &str, problem: impl Fn(u64) -> Option<Distances> + Sync) {
     let wanted = problems();
     let (mut solved, mut unsolved, mut engines) = (0, 0, 0);
@@ -186,7 +189,7 @@ fn compare(what: &str, problem: impl Fn(u64) -> Option<Distances> + Sync) {
         "{what}: {solved} problems solved ({unsolved} not), {worst:.1e} from the solver; up to \
          {engines} engines, {between:.1e} apart; gap {gap:.1e}"
     );
-    assert!(gap < 1e-8, "{what}: {gap:e}");
+    assert!(gap < 1e-6, "{what}: {gap:e}");
 }
 
 /// All engines that describe the hull, against each other and the solver.
