@@ -32,7 +32,7 @@ esac
 case " $parts " in *" torch "*)
     python3 -m pip install --quiet --no-index --find-links "$bin" phex pytest hypothesis sybil
     python3 -m pytest -q python/tests/test_torch_cuda.py
-    python3 lab/python/cuda.py "$edges"
+    python3 lab/python/gpu.py "$edges"
     ;;
 esac
 case " $parts " in *" cli "*)

@@ -241,8 +241,8 @@ def test_distributed_data_parallel(tmp_path: Path) -> None:
 
 def test_contiguous_tensors_are_not_copied() -> None:
     logits, _ = rows(3)
-    assert ops._array(logits).ctypes.data == logits.data_ptr()
-    assert ops._array(logits.t()).ctypes.data != logits.data_ptr()
+    assert ops.array_of(logits).ctypes.data == logits.data_ptr()
+    assert ops.array_of(logits.t()).ctypes.data != logits.data_ptr()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")

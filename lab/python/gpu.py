@@ -1,6 +1,6 @@
 """Rows per second on one GPU, against PyTorch and PGMax, and the cost of a training step.
 
-`python lab/python/cuda.py EDGES.tsv [--rows 1 256 4096 16384 65536]`: a table of parents and children
+`python lab/python/gpu.py EDGES.tsv [--rows 1 256 4096 16384 65536]`: a table of parents and children
 with a header, such as that of ILSVRC2012. LBP is 20 iterations of flooding; peers do the same.
 Times are medians on rows that are already on the device, with synchronisation.
 """
