@@ -22,7 +22,7 @@ fn the_demo_fits_one_screen_and_its_commands_work() {
     fs::create_dir(path.join("phex-demo")).unwrap();
     fs::write(path.join("phex-demo/photos.svg"), "old").unwrap();
     let (status, _, error) = run(path, &["demo"], "");
-    assert!(status == 2 && error.contains("not of an earlier demo"), "{error}");
+    assert!(status == 2 && error.contains("but `phex demo` did not write it"), "{error}");
     let title = "# The labels of the demo: each animal is of one kind.\n";
     fs::write(path.join("phex-demo/animals.toml"), title).unwrap();
     let (status, text, error) = run(path, &["demo"], "");

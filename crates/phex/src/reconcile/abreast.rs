@@ -1,7 +1,7 @@
 //! Eight rows of a forest side by side, from answers to a repaired and accounted output.
 //!
 //! The sums over the groups of a tree are short, and rounding takes branches, so a row by itself
-//! uses a fraction of the processor. Eight rows have the same tree, and every step is the same
+//! uses a fraction of the CPU. Eight rows have the same tree, and every step is the same
 //! instruction for all of them. No step mixes rows, so the bits of a row depend on no other row.
 
 use multiversion::multiversion;

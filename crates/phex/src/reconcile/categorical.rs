@@ -73,7 +73,8 @@ impl CategoricalPart {
         let Some(forest) = Families::of(part, weights) else {
             let first = name(part.labels[0]);
             return refuse(format!(
-                "{heads}, and the relations of `{first}` are no such forest; make the graph `single_label`, or use the log loss"
+                "{heads}, and the relations of `{first}` do not form such a forest; \
+                 make the graph `single_label`, or use the log loss"
             ));
         };
         let n = forest.nodes();

@@ -141,7 +141,7 @@ fn engines_agree_with_brute_force_on_random_graphs() {
             *taken.entry(method).or_default() += usize::from(agrees(&model, method, seed));
         }
     }
-    // An engine that takes no graph would agree with everything.
+    // An engine that can handle none of the graphs would agree with everything.
     for method in Method::exact().filter(|&method| method != Method::Brute) {
         let least = match method {
             Method::Junction => 1000,
