@@ -16,10 +16,10 @@
 //! eliminated in the same way. The roots get `q ∝ r`, and each label divides its probability among
 //! its children in proportion to their `r`. Every truth gains equally much. The cost is O(labels).
 
-use super::account::Account;
+use super::FinishedRows;
 use super::compile::{Component, Families, NONE};
-use super::repair;
-use super::result::FinishedRows;
+use super::rows::account::Account;
+use super::rows::repair;
 use super::rows::{Chunk, accepted};
 use crate::Error;
 use crate::infer::Number;
