@@ -21,7 +21,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The parts, cheapest first. The end of the output has the time of each part and what was skipped.
-PARTS := fmt names clippy doc unit cuda deny package python docs
+PARTS := fmt names clippy doc msrv unit cuda deny package python docs
 test: ## every check and test, cheapest first
 	@mkdir -p target && rm -f "$(PHEX_SKIPPED)" target/times.txt
 	@for part in $(PARTS); do \
@@ -78,7 +78,7 @@ $(PYTHON_STAMP): $(PYTHON_NEEDS)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement $(PYTHON_NEEDS)
 	touch $@
 
-# Builds in release mode, because `cargo run --release -- demo` then finds most crates compiled.
+# Builds in release mode, as `cargo run --release -- demo` does, so that most crates are compiled once.
 python: $(PYTHON_STAMP) ## the Python package: build, lint, types, stubs, tests
 	VIRTUAL_ENV="$(abspath .venv-test)" $(PYTHON_BIN)/maturin develop --release --locked --quiet
 	$(PYTHON_BIN)/ruff format --check --quiet $(PYTHON_CODE)
@@ -125,10 +125,16 @@ $(DENY):
 package: ## whether the crates can be packed for publishing
 	$(CARGO) package --workspace --exclude lab --exclude phex-python --no-verify --allow-dirty --locked --quiet
 
-# Uses its own target folder; rustup installs the compiler.
-msrv: ## whether the oldest supported Rust builds the crates
-	rustup toolchain install $(RUST_VERSION) --profile minimal --no-self-update
-	rustup run $(RUST_VERSION) cargo check --workspace --exclude lab --exclude phex-candle --locked --target-dir target/msrv
+# Uses its own target folder. If the compiler is missing, rustup gets one try of two minutes to fetch it.
+MSRV_RUN = rustup run $(RUST_VERSION)
+MSRV_IS_THERE = { $(MSRV_RUN) rustc --version && $(MSRV_RUN) cargo --version; } >/dev/null 2>&1
+msrv: ## whether the oldest supported Rust builds the crates, if rustup has it or can fetch it
+	@$(MSRV_IS_THERE) || RUSTUP_MAX_RETRIES=0 timeout 120 \
+	  rustup toolchain install $(RUST_VERSION) --profile minimal --no-self-update >/dev/null 2>&1 || true
+	@if $(MSRV_IS_THERE); then \
+	  $(MSRV_RUN) cargo check --workspace --exclude lab --exclude phex-candle --locked --target-dir target/msrv; \
+	else mkdir -p target; \
+	  echo "make msrv: Rust $(RUST_VERSION) is not installed, and rustup could not fetch it" | tee -a "$(PHEX_SKIPPED)"; fi
 
 demo: ## the demonstration on built-in data
 	$(CARGO) run --release -- demo

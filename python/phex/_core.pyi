@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from phex._types import Flags, Float32, Float64, Known, Scores
+from phex._types import EvidenceCodes, Flags, Float32, Float64, Scores
 from phex.model import Model
 
 __all__ = [
@@ -59,9 +59,9 @@ def set_threads(count: int | None) -> None: ...
 def graph_layout(graph: Graph) -> tuple[list[int], list[float], list[str | None], int]: ...
 def decide(graph: Graph, marginals: Scores, rule: str) -> tuple[Flags, NDArray[np.int64]]: ...
 def exclusion_marks(graph: Graph) -> list[tuple[list[str], Strength, str, int]]: ...
-def read_evidence(values: Float64, names: list[str]) -> Known: ...
+def read_evidence(values: Float64, names: list[str]) -> EvidenceCodes: ...
 def score_scales(graph: Graph, inner_scale: float | None = None) -> Float32: ...
-def rows_with_leaf(graph: Graph, evidence: Known) -> Flags: ...
+def rows_with_leaf(graph: Graph, evidence: EvidenceCodes) -> Flags: ...
 def epoch_rows(
     has_leaf: Flags,
     share: float,
@@ -430,36 +430,38 @@ class Engine:
     @property
     def terms(self) -> int: ...
     def __len__(self) -> int: ...
-    def marginals(self, logits: NDArray[_Real], known: Known | None = None) -> NDArray[_Real]: ...
-    def log_partition(self, logits: Scores, known: Known | None = None) -> Float64: ...
+    def marginals(
+        self, logits: NDArray[_Real], evidence: EvidenceCodes | None = None
+    ) -> NDArray[_Real]: ...
+    def log_partition(self, logits: Scores, evidence: EvidenceCodes | None = None) -> Float64: ...
     def run(
         self,
         logits: Scores,
-        known: Known | None = None,
+        evidence: EvidenceCodes | None = None,
         *,
         expectations: bool = False,
         entropy: bool = False,
         standard_errors: bool = False,
         bounds: bool = False,
     ) -> Posterior: ...
-    def map(self, logits: Scores, known: Known | None = None) -> Flags: ...
+    def map(self, logits: Scores, evidence: EvidenceCodes | None = None) -> Flags: ...
     def best(
-        self, logits: Scores, known: Known | None = None, k: int = 1
+        self, logits: Scores, evidence: EvidenceCodes | None = None, k: int = 1
     ) -> list[tuple[Flags, Float64]]: ...
     def sample(
-        self, logits: Scores, known: Known | None = None, count: int = 1, seed: int = 0
+        self, logits: Scores, evidence: EvidenceCodes | None = None, count: int = 1, seed: int = 0
     ) -> Flags: ...
     def gradients(
         self,
         logits: Scores,
-        known: Known,
+        evidence: EvidenceCodes,
         weights: Float64 | None = None,
         *,
         loss: str = "joint",
         costs: bool = False,
     ) -> Gradients: ...
     def covariance_product(
-        self, logits: NDArray[_Real], vectors: NDArray[_Real], known: Known | None = None
+        self, logits: NDArray[_Real], vectors: NDArray[_Real], evidence: EvidenceCodes | None = None
     ) -> NDArray[_Real]: ...
     def to_bqm(self, logits: Float64, hard: float | None = None) -> str: ...
 
@@ -543,7 +545,7 @@ class Reconciler:
     def fit(
         self,
         values: Scores,
-        known: Known,
+        evidence: EvidenceCodes,
         *,
         logits: bool = False,
         forms: list[str] | None = None,
@@ -572,7 +574,7 @@ class Head:
     def train(
         graph: Graph,
         features: Float32,
-        evidence: Known,
+        evidence: EvidenceCodes,
         choices: str,
         weights: Float64 | None = None,
         on_epoch: Callable[[str], object] | None = None,

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phex._core import SCORE_LIMIT, Engine, Graph, Plan, Posterior, bad_score, looks_finished
-from phex._types import Flags, Float64, Known
+from phex._types import EvidenceCodes, Flags, Float64
 from phex.errors import FinishedWarning, InputError
-from phex.tables import Rows, read_known, read_scores, read_weights
+from phex.tables import Rows, evidence_codes, read_scores, read_weights
 
 __all__ = ["LabelSets", "Model"]
 
@@ -65,17 +65,17 @@ class Model:
         """The engine that was chosen, why, and what it costs."""
         return self._engine.plan
 
-    def _read(self, logits: Any, evidence: Any) -> tuple[Rows, Known | None]:
+    def _read(self, logits: Any, evidence: Any) -> tuple[Rows, EvidenceCodes | None]:
         rows = read_scores(logits, self.labels)
-        return rows, self._known(evidence, rows.values.shape[0])
+        return rows, self._codes(evidence, rows.values.shape[0])
 
-    def _known(self, evidence: Any, rows: int) -> Known | None:
+    def _codes(self, evidence: Any, rows: int) -> EvidenceCodes | None:
         if isinstance(evidence, Mapping):
             row = [-1] * len(self.labels)
             for label, value in evidence.items():
                 row[self.graph.index(label)] = -1 if value is None else value
             evidence = row
-        return read_known(evidence, rows, self.labels)
+        return evidence_codes(evidence, rows, self.labels)
 
     def marginals(self, logits: Any, evidence: Any = None) -> Any:
         """The probability of each label.
@@ -95,7 +95,7 @@ class Model:
             FinishedWarning: All scores are between 0 and 1, so they may be finished probabilities, which
                 `phex.reconcile` makes consistent.
         """
-        rows, known = self._read(logits, evidence)
+        rows, codes = self._read(logits, evidence)
         if looks_finished(rows.values, len(self.labels)):
             warnings.warn(
                 "all scores are between 0 and 1, as finished probabilities are, but scores are logits; "
@@ -103,7 +103,7 @@ class Model:
                 FinishedWarning,
                 stacklevel=2,
             )
-        return rows.restore(self._engine.marginals(rows.values, known), self.labels)
+        return rows.restore(self._engine.marginals(rows.values, codes), self.labels)
 
     def _marginals(self, logits: Float64) -> Float64:
         """The probability of each label, for logits that are computed here."""
@@ -117,8 +117,8 @@ class Model:
         >>> float(np.exp(model.log_partition([0.0, 0.0])).round(9))
         3.0
         """
-        rows, known = self._read(logits, evidence)
-        return rows.restore_rows(self._engine.log_partition(rows.values, known))
+        rows, codes = self._read(logits, evidence)
+        return rows.restore_rows(self._engine.log_partition(rows.values, codes))
 
     def infer(
         self,
@@ -134,10 +134,10 @@ class Model:
 
         A row without an answer is NaN, and `status` gives the reason. It does not raise.
         """
-        rows, known = self._read(logits, evidence)
+        rows, codes = self._read(logits, evidence)
         return self._engine.run(
             rows.values,
-            known,
+            codes,
             expectations=expectations,
             entropy=entropy,
             standard_errors=standard_errors,
@@ -153,8 +153,8 @@ class Model:
         array([[ True,  True],
                [False, False]])
         """
-        rows, known = self._read(logits, evidence)
-        return rows.restore(self._engine.map(rows.values, known), self.labels)
+        rows, codes = self._read(logits, evidence)
+        return rows.restore(self._engine.map(rows.values, codes), self.labels)
 
     def top_k(self, logits: Any, k: int, evidence: Any = None) -> list[LabelSets]:
         """The `k` most probable label sets of each row, best first; fewer if fewer exist.
@@ -170,19 +170,19 @@ class Model:
         """
         if k < 1:
             raise InputError(f"k is {k}, but must be 1 or more")
-        rows, known = self._read(logits, evidence)
-        found = self._engine.best(rows.values, known, k)
+        rows, codes = self._read(logits, evidence)
+        found = self._engine.best(rows.values, codes, k)
         if not self.plan.exact:
             return [LabelSets(on, weights) for on, weights in found]
-        total = self._engine.log_partition(rows.values.astype(np.float64), known)
+        total = self._engine.log_partition(rows.values.astype(np.float64), codes)
         return [LabelSets(on, weights - z) for (on, weights), z in zip(found, total, strict=True)]
 
     def sample(self, logits: Any, count: int = 1, evidence: Any = None, seed: int = 0) -> Flags:
         """Label sets drawn from the distribution of each row: rows × count × labels."""
         if count < 0 or not 0 <= seed < 2**64:
             raise InputError(f"count is {count} and seed {seed}; both must be 0 or more")
-        rows, known = self._read(logits, evidence)
-        return self._engine.sample(rows.values, known, count, seed)
+        rows, codes = self._read(logits, evidence)
+        return self._engine.sample(rows.values, codes, count, seed)
 
     def loss_and_grad(
         self,
@@ -207,11 +207,11 @@ class Model:
         array([[-0.2, -0.1, -0.1]])
         """
         rows = read_scores(logits, self.labels)
-        known = self._known(targets, rows.values.shape[0])
-        if known is None:
+        codes = self._codes(targets, rows.values.shape[0])
+        if codes is None:
             raise InputError("targets are needed: 1 (on), 0 (off) or -1 (unknown)")
         weight = None if weights is None else read_weights(weights, rows.values.shape[0])
-        found = self._engine.gradients(rows.values, known, weight, loss=loss)
+        found = self._engine.gradients(rows.values, codes, weight, loss=loss)
         if "bad-score" in found.status:
             row = found.status.index("bad-score")
             label = int(np.argmin(np.abs(rows.values[row]) <= SCORE_LIMIT))

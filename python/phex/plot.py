@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from phex._core import Graph, Strength
 from phex._types import Float64
 from phex.errors import InputError
-from phex.tables import read_known, read_scores
+from phex.tables import evidence_codes, read_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,13 +166,13 @@ def _known_entries(probabilities: Any, targets: Any) -> tuple[Float64, Float64]:
     """Probability and target of each entry that is known, as two rows."""
     labels = [str(name) for name in getattr(probabilities, "columns", [])]
     p = read_scores(probabilities, labels).values.astype(np.float64)
-    known = read_known(
+    codes = evidence_codes(
         targets, len(p), labels or [str(name) for name in getattr(targets, "columns", [])]
     )
-    if known is None or known.shape != p.shape:
-        shape = None if known is None else known.shape
+    if codes is None or codes.shape != p.shape:
+        shape = None if codes is None else codes.shape
         raise InputError(f"probabilities have the shape {p.shape}, targets {shape}")
-    p, on = p[known >= 0], known[known >= 0].astype(np.float64)
+    p, on = p[codes >= 0], codes[codes >= 0].astype(np.float64)
     if len(p) == 0:
         raise InputError("no target is known: there is nothing to compare probabilities with")
     if not ((p >= 0) & (p <= 1)).all():

@@ -16,7 +16,7 @@ from phex._core import Graph, ReconcilePlan
 from phex._core import Reconciler as Core
 from phex._types import Flags, Float64
 from phex.errors import InputError
-from phex.tables import read_known, read_scores
+from phex.tables import evidence_codes, read_scores
 
 __all__ = ["Reconciled", "Reconciler", "reconcile"]
 
@@ -193,13 +193,13 @@ class Reconciler:
             rows: The largest number of rows that are used; 20,000 by default.
         """
         read = read_scores(p, self.labels)
-        known = read_known(truth, read.values.shape[0], self.labels)
-        if known is None:
+        codes = evidence_codes(truth, read.values.shape[0], self.labels)
+        if codes is None:
             raise InputError("the truth is needed: 1 (on), 0 (off) or -1 (unknown)")
         chosen = None if forms is None else list(forms)
         fitted = copy(self)
         fitted._core = self._core.fit(
-            read.values, known, logits=logits, forms=chosen, folds=folds, noise=noise, rows=rows
+            read.values, codes, logits=logits, forms=chosen, folds=folds, noise=noise, rows=rows
         )
         return fitted
 

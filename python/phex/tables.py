@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phex._core import read_evidence
-from phex._types import Float64, Known, Scores
+from phex._types import EvidenceCodes, Float64, Scores
 from phex.errors import InputError
 
-__all__ = ["Rows", "read_known", "read_scores", "read_weights"]
+__all__ = ["Rows", "evidence_codes", "read_scores", "read_weights"]
 
 
 class Rows:
@@ -114,7 +114,7 @@ def read_scores(value: Any, labels: Sequence[str]) -> Rows:
     return Rows(array, single=single, frame=frame)
 
 
-def read_known(value: Any, rows: int, labels: Sequence[str]) -> Known | None:
+def evidence_codes(value: Any, rows: int, labels: Sequence[str]) -> EvidenceCodes | None:
     """Evidence: 1 or True is on, 0 or False is off, -1 or NaN or a masked entry is unknown.
 
     A single row, or an array of one row, applies to every row of scores.

@@ -67,7 +67,8 @@ impl RelationLayer {
     ///
     /// # Errors
     /// [`Error::Shape`] and [`Error::Precision`] for logits that cannot be used; [`Error::Core`] with
-    /// [`phex::Error::BadScore`] for a logit that is NaN, infinite or beyond ±1e30.
+    /// [`phex::Error::BadScore`] for a logit that is NaN, infinite or beyond
+    /// ±[`SCORE_LIMIT`](phex::numeric::SCORE_LIMIT).
     pub fn forward(&self, logits: &Tensor) -> Result<Tensor, Error> {
         let rows = tensors::logits(logits, self.engine.model().len())?;
         let values = match rows.dtype() {

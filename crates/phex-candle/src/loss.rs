@@ -46,8 +46,8 @@ impl RelationLoss {
     /// # Errors
     /// [`Error::Shape`], [`Error::Precision`], [`Error::Target`] and [`Error::Weight`] for tensors that
     /// cannot be used; [`Error::Core`] with [`phex::Error::BadScore`] for a logit that is NaN, infinite
-    /// or beyond ±1e30, and with [`phex::Error::Contradiction`] for a row that contradicts hard
-    /// relations.
+    /// or beyond ±[`SCORE_LIMIT`](phex::numeric::SCORE_LIMIT), and with [`phex::Error::Contradiction`] for
+    /// a row that contradicts hard relations.
     pub fn forward(
         &self,
         logits: &Tensor,

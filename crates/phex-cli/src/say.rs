@@ -1,6 +1,7 @@
 //! What the command says to people.
 //!
-//! If nobody listens any more, the work goes on. Texts of strangers, such as names of columns, cannot control the terminal.
+//! If nobody listens any more, the work goes on. Texts from untrusted sources, such as names of columns, cannot
+//! control the terminal.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};

@@ -29,7 +29,7 @@
 //! - [`read_uai`] and [`read_ising`] read models of other programs, and [`read_samples`] the samples
 //!   of their solvers; `docs/reference/formats.md` describes them and the graph formats.
 //!
-//! Files from strangers are safe to read: [`Limits`] keep them from filling the memory, and a
+//! Files from untrusted sources are safe to read: [`Limits`] keep them from filling the memory, and a
 //! damaged file gives an [`Error`], never a panic.
 
 mod bundle;

@@ -80,7 +80,7 @@ impl Pattern for numpy::Ix2 {
 }
 
 /// The evidence of each label of each row.
-pub(crate) fn read_known(
+pub(crate) fn evidence_of(
     value: Option<&Bound<'_, PyAny>>,
     rows: usize,
     names: &[String],

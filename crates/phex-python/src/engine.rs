@@ -8,7 +8,7 @@ use phex_io::{IsingFormat, ising_to_string};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Cell, Scores, Table, matrix, read_known, vector};
+use crate::arrays::{Cell, Scores, Table, evidence_of, matrix, vector};
 use crate::errors::Failure;
 use crate::graph::Graph;
 use crate::options;
@@ -38,11 +38,11 @@ macro_rules! for_either {
 fn block<'a, T: Cell>(
     labels: usize,
     scores: &'a [T],
-    known: Option<&'a [Evidence]>,
+    evidence: Option<&'a [Evidence]>,
 ) -> Block<'a, T> {
     let block = Block::new(labels, scores);
-    match known {
-        Some(known) => block.with_evidence(known),
+    match evidence {
+        Some(evidence) => block.with_evidence(evidence),
         None => block,
     }
 }
@@ -67,12 +67,12 @@ impl Engine {
         &self,
         py: Python<'_>,
         table: &Table<'_, T>,
-        known: Option<&Bound<'_, PyAny>>,
+        evidence: Option<&Bound<'_, PyAny>>,
         want: Want,
     ) -> Result<infer::Posterior<T>, Failure> {
-        let known = read_known(known, table.rows, self.0.model().names())?;
+        let evidence = evidence_of(evidence, table.rows, self.0.model().names())?;
         let scores = table.values();
-        let block = block(self.labels(), &scores, known.as_deref());
+        let block = block(self.labels(), &scores, evidence.as_deref());
         Ok(detached(py, || self.0.run(&block, want))??)
     }
 
@@ -120,30 +120,30 @@ impl Engine {
     }
 
     /// The probability of each label: rows × labels. Raises if a row has no answer.
-    #[pyo3(signature = (logits, known=None))]
+    #[pyo3(signature = (logits, evidence=None))]
     fn marginals<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyAny>,
-        known: Option<&Bound<'py, PyAny>>,
+        evidence: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         for_either!(Scores::read(logits, self.labels())?, table => {
-            let found = self.answer(py, &table, known, Want::default())?;
+            let found = self.answer(py, &table, evidence, Want::default())?;
             self.all_answered(&found.status)?;
             matrix(py, found.marginals, table.rows, table.columns)
         })
     }
 
     /// The log-partition of each row; with evidence, over the states that agree with it.
-    #[pyo3(signature = (logits, known=None))]
+    #[pyo3(signature = (logits, evidence=None))]
     fn log_partition<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyAny>,
-        known: Option<&Bound<'py, PyAny>>,
+        evidence: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         for_either!(Scores::read(logits, self.labels())?, table => {
-            let found = self.answer(py, &table, known, Want::default())?;
+            let found = self.answer(py, &table, evidence, Want::default())?;
             // An impossible row has a log-partition: minus infinity.
             let bad = |status: &RowStatus| match status {
                 RowStatus::Impossible => RowStatus::Answered,
@@ -155,14 +155,14 @@ impl Engine {
     }
 
     /// All requested results. Rows without an answer are NaN and have a status.
-    #[pyo3(signature = (logits, known=None, *, expectations=false, entropy=false,
+    #[pyo3(signature = (logits, evidence=None, *, expectations=false, entropy=false,
                         standard_errors=false, bounds=false))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn run(
         &self,
         py: Python<'_>,
         logits: &Bound<'_, PyAny>,
-        known: Option<&Bound<'_, PyAny>>,
+        evidence: Option<&Bound<'_, PyAny>>,
         expectations: bool,
         entropy: bool,
         standard_errors: bool,
@@ -170,22 +170,22 @@ impl Engine {
     ) -> Result<Posterior, Failure> {
         let want = Want { expectations, entropy, standard_errors, bounds };
         for_either!(Scores::read(logits, self.labels())?, table => {
-            Posterior::new(py, self.answer(py, &table, known, want)?, bounds)
+            Posterior::new(py, self.answer(py, &table, evidence, want)?, bounds)
         })
     }
 
     /// The most probable label set of each row: rows × labels. Raises if a row has no answer.
-    #[pyo3(signature = (logits, known=None))]
+    #[pyo3(signature = (logits, evidence=None))]
     fn map<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyAny>,
-        known: Option<&Bound<'py, PyAny>>,
+        evidence: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let scores = Scores::read(logits, self.labels())?;
-        let known = read_known(known, rows_of(&scores), self.0.model().names())?;
+        let evidence = evidence_of(evidence, rows_of(&scores), self.0.model().names())?;
         let (scores, labels) = (self.doubles(&scores), self.labels());
-        let block = block(labels, &scores, known.as_deref());
+        let block = block(labels, &scores, evidence.as_deref());
         let best = |row| match self.0.best(&block, row, 1)?.pop() {
             Some(best) => Ok(best.on),
             None => Err(phex::Error::Impossible { row }),
@@ -196,18 +196,18 @@ impl Engine {
     }
 
     /// The `k` most probable label sets of each row, best first, with their log-weights.
-    #[pyo3(signature = (logits, known=None, k=1))]
+    #[pyo3(signature = (logits, evidence=None, k=1))]
     fn best<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyAny>,
-        known: Option<&Bound<'py, PyAny>>,
+        evidence: Option<&Bound<'py, PyAny>>,
         k: usize,
     ) -> Result<Vec<SetsOfRow<'py>>, Failure> {
         let scores = Scores::read(logits, self.labels())?;
-        let known = read_known(known, rows_of(&scores), self.0.model().names())?;
+        let evidence = evidence_of(evidence, rows_of(&scores), self.0.model().names())?;
         let (scores, labels) = (self.doubles(&scores), self.labels());
-        let block = block(labels, &scores, known.as_deref());
+        let block = block(labels, &scores, evidence.as_deref());
         let found = detached(py, || {
             let rows = (0..block.rows()).map(|row| self.0.best(&block, row, k));
             rows.collect::<Result<Vec<_>, _>>()
@@ -222,19 +222,19 @@ impl Engine {
     }
 
     /// Label sets drawn from the distribution of each row: rows × count × labels.
-    #[pyo3(signature = (logits, known=None, count=1, seed=0))]
+    #[pyo3(signature = (logits, evidence=None, count=1, seed=0))]
     fn sample<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyAny>,
-        known: Option<&Bound<'py, PyAny>>,
+        evidence: Option<&Bound<'py, PyAny>>,
         count: usize,
         seed: u64,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let scores = Scores::read(logits, self.labels())?;
-        let known = read_known(known, rows_of(&scores), self.0.model().names())?;
+        let evidence = evidence_of(evidence, rows_of(&scores), self.0.model().names())?;
         let (scores, labels) = (self.doubles(&scores), self.labels());
-        let block = block(labels, &scores, known.as_deref());
+        let block = block(labels, &scores, evidence.as_deref());
         let rows = block.rows();
         let found = detached(py, || {
             let rows = (0..rows).map(|row| self.0.sample(&block, row, count, seed));
@@ -249,12 +249,12 @@ impl Engine {
     }
 
     /// The loss of the evidence of each row, and its gradient.
-    #[pyo3(signature = (logits, known, weights=None, *, loss="joint", costs=false))]
+    #[pyo3(signature = (logits, evidence, weights=None, *, loss="joint", costs=false))]
     fn gradients<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyAny>,
-        known: &Bound<'py, PyAny>,
+        evidence: &Bound<'py, PyAny>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
         loss: &str,
         costs: bool,
@@ -263,25 +263,25 @@ impl Engine {
         let weights = weights.map(|weights| weights.as_array().to_vec());
         let objective = Objective { loss, costs };
         for_either!(Scores::read(logits, self.labels())?, table => {
-            let known = read_known(Some(known), table.rows, self.0.model().names())?;
+            let evidence = evidence_of(Some(evidence), table.rows, self.0.model().names())?;
             let scores = table.values();
-            let block = block(self.labels(), &scores, known.as_deref());
+            let block = block(self.labels(), &scores, evidence.as_deref());
             let work = || learn::gradients(&self.0, &block, weights.as_deref(), objective);
             Gradients::new(py, detached(py, work)??, self.labels())
         })
     }
 
     /// For each row, the covariance of its labels times its vector: the derivative of marginals.
-    #[pyo3(signature = (logits, vectors, known=None))]
+    #[pyo3(signature = (logits, vectors, evidence=None))]
     fn covariance_product<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyAny>,
         vectors: &Bound<'py, PyAny>,
-        known: Option<&Bound<'py, PyAny>>,
+        evidence: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         for_either!(Scores::read(logits, self.labels())?, table => {
-            self.covariance(py, &table, vectors, known)
+            self.covariance(py, &table, vectors, evidence)
         })
     }
 
@@ -315,15 +315,15 @@ impl Engine {
         py: Python<'py>,
         table: &Table<'py, T>,
         vectors: &Bound<'py, PyAny>,
-        known: Option<&Bound<'py, PyAny>>,
+        evidence: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let vectors = vectors.cast::<PyArray2<T>>().map_err(|_| {
             Failure::input("the vectors must be an array of the shape and type of the scores")
         })?;
         let vectors = Table::of(vectors, self.labels())?;
-        let known = read_known(known, table.rows, self.0.model().names())?;
+        let evidence = evidence_of(evidence, table.rows, self.0.model().names())?;
         let (scores, vectors) = (table.values(), vectors.values());
-        let block = block(self.labels(), &scores, known.as_deref());
+        let block = block(self.labels(), &scores, evidence.as_deref());
         let work = || learn::covariance_product(&self.0, &block, &vectors);
         matrix(py, detached(py, work)??, table.rows, table.columns)
     }

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 
-use crate::arrays::{Table, matrix, read_known, vector};
+use crate::arrays::{Table, evidence_of, matrix, vector};
 use crate::errors::Failure;
 use crate::graph::Graph;
 use crate::threads::detached;
@@ -137,7 +137,7 @@ impl Head {
         let features = self::features(features, None)?;
         let schema = schema(names, features.columns)?;
         let labels: Vec<String> = graph.0.labels().iter().map(|label| label.name.clone()).collect();
-        let evidence = read_known(Some(evidence), features.rows, &labels)?.unwrap_or_default();
+        let evidence = evidence_of(Some(evidence), features.rows, &labels)?.unwrap_or_default();
         let targets = targets(&evidence, labels.len());
         let weights = weights.map(|weights| weights.as_array().to_vec());
         let mut observer = PythonObserver {

@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyUntypedArrayMethods};
 use phex_train::{Recipe, WorkerPart};
 use pyo3::prelude::*;
 
-use crate::arrays::{read_known, vector};
+use crate::arrays::{evidence_of, vector};
 use crate::errors::Failure;
 use crate::graph::Graph;
 use crate::head::targets;
@@ -33,9 +33,9 @@ pub(crate) fn rows_with_leaf<'py>(
     evidence: &Bound<'py, PyArray2<i8>>,
 ) -> Result<Bound<'py, PyArray1<bool>>, Failure> {
     let names: Vec<String> = graph.0.labels().iter().map(|label| label.name.clone()).collect();
-    let known = read_known(Some(evidence), evidence.shape()[0], &names)?.unwrap_or_default();
+    let evidence = evidence_of(Some(evidence), evidence.shape()[0], &names)?.unwrap_or_default();
     let has_leaf =
-        detached(py, || phex_train::rows_with_leaf(&targets(&known, graph.0.len()), &graph.0))?;
+        detached(py, || phex_train::rows_with_leaf(&targets(&evidence, graph.0.len()), &graph.0))?;
     Ok(vector(py, has_leaf))
 }
 

@@ -10,7 +10,7 @@ use phex::reconcile::{
 };
 use pyo3::prelude::*;
 
-use crate::arrays::{Cell, Scores, Table, matrix, read_known, vector};
+use crate::arrays::{Cell, Scores, Table, evidence_of, matrix, vector};
 use crate::errors::Failure;
 use crate::graph::Graph;
 use crate::threads::detached;
@@ -209,13 +209,13 @@ impl ReconcilerCore {
     }
 
     /// Fits temperatures and weights of levels to labelled rows that the classifier has not seen.
-    #[pyo3(signature = (values, known, *, logits=false, forms=None, folds=None, noise=None, rows=None))]
+    #[pyo3(signature = (values, evidence, *, logits=false, forms=None, folds=None, noise=None, rows=None))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn fit(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
-        known: &Bound<'_, PyAny>,
+        evidence: &Bound<'_, PyAny>,
         logits: bool,
         forms: Option<Vec<String>>,
         folds: Option<u32>,
@@ -233,8 +233,8 @@ impl ReconcilerCore {
             rows: rows.unwrap_or(standard.rows),
         };
         let fitted = match Scores::read(values, self.__len__())? {
-            Scores::Single(table) => self.fitted(py, &table, known, logits, &options)?,
-            Scores::Double(table) => self.fitted(py, &table, known, logits, &options)?,
+            Scores::Single(table) => self.fitted(py, &table, evidence, logits, &options)?,
+            Scores::Double(table) => self.fitted(py, &table, evidence, logits, &options)?,
         };
         Ok(ReconcilerCore { graph: self.graph.clone(), compiled: Compiled::Fitted(fitted) })
     }
@@ -309,15 +309,15 @@ impl ReconcilerCore {
         &self,
         py: Python<'_>,
         table: &Table<'_, T>,
-        known: &Bound<'_, PyAny>,
+        evidence: &Bound<'_, PyAny>,
         logits: bool,
         options: &FitOptions,
     ) -> Result<reconcile::FittedReconciler, Failure> {
-        let known = read_known(Some(known), table.rows, self.compiled.reconciler().names())?;
+        let evidence = evidence_of(Some(evidence), table.rows, self.compiled.reconciler().names())?;
         let values = table.values();
         let rows = finished(&values, logits);
-        let known = known.unwrap_or_default();
-        Ok(detached(py, || reconcile::fit(&self.graph, rows, &known, options))??)
+        let evidence = evidence.unwrap_or_default();
+        Ok(detached(py, || reconcile::fit(&self.graph, rows, &evidence, options))??)
     }
 
     fn answer<T: Cell>(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use phex::graph::{self, Place};
+use phex::graph::{self, SourceLocation};
 use phex_report::escape_markup;
 use pyo3::prelude::*;
 
@@ -68,7 +68,7 @@ pub(crate) struct RootCause {
     dead: usize,
 }
 
-fn file(place: &Place) -> Option<String> {
+fn file(place: &SourceLocation) -> Option<String> {
     place.source.as_ref().map(|source| source.to_string())
 }
 

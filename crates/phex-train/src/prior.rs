@@ -7,6 +7,7 @@
 //! alone. Its passes are over a single row, so the cost is negligible.
 
 use phex::infer::{Block, Engine, Evidence, RowStatus, Want};
+use phex::numeric::logit;
 
 use crate::Error;
 use crate::examples::{Examples, mix, shuffled};
@@ -41,10 +42,6 @@ pub(crate) fn biases(
         }
     }
     Ok(biases.into_iter().map(|bias| bias.clamp(-MOST, MOST) as f32).collect())
-}
-
-fn logit(p: f64) -> f64 {
-    (p / (1.0 - p)).ln()
 }
 
 /// How often each label is expected to be on, given the evidence and these biases, and whether no label

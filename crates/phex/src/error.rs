@@ -3,6 +3,7 @@
 
 use crate::graph::Report;
 use crate::infer::{Evidence, Method, Refusal};
+use crate::numeric::SCORE_LIMIT;
 
 /// Everything that can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +100,7 @@ pub enum Error {
     )]
     BestOnly,
     /// A score is not finite, or is too large to compute with.
-    #[error("row {row}: the score of `{label}` is NaN, infinite or beyond ±1e30")]
+    #[error("row {row}: the score of `{label}` is NaN, infinite or beyond ±{:e}", SCORE_LIMIT)]
     BadScore {
         /// The row, counted from 0.
         row: usize,

@@ -7,9 +7,10 @@ use phex::Error;
 use phex::infer::{
     Block, Engine, GroupForm, MessageOptions, Method, Options, Posterior, RowStatus, Trust, Want,
 };
+use phex::metrics::mean;
 use phex::model::Model;
 
-use super::reference::{Distance, Reference, mean};
+use super::reference::{Distance, Reference};
 use crate::harness::setups::{EngineSetup, paper_messages};
 use crate::harness::timing::{Repetitions, repeat};
 
@@ -117,7 +118,7 @@ impl BoundWidths {
             _ => None,
         };
         let widths = posterior.status.iter().zip(&posterior.trust).filter_map(width);
-        let width = mean(&widths.collect::<Vec<f64>>());
+        let width = mean(widths);
         self.0.push((key, width));
         Ok(width)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use phex::infer::{
     Block, Budget, Engine, Method, Options, Posterior, RowStatus, SamplingOptions, Trust, Want,
 };
+use phex::metrics::mean;
 use phex::model::Model;
 
 /// Certified answers this close to the exact ones count as exact.
@@ -84,15 +85,10 @@ impl Reference {
         let log_partition = rows
             .iter()
             .map(|&row| (self.posterior.log_partition[row] - posterior.log_partition[row]).abs());
-        let known: Vec<f64> = log_partition.filter(|distance| !distance.is_nan()).collect();
         Distance {
-            mean: mean(&differences),
+            mean: mean(differences.iter().copied()),
             largest: differences.iter().copied().reduce(f64::max),
-            log_partition: mean(&known),
+            log_partition: mean(log_partition.filter(|distance| !distance.is_nan())),
         }
     }
-}
-
-pub(super) fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

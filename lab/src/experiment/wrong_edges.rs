@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use phex::graph::{RelationGraph, RelationKind, Strength};
 use phex::infer::Options;
 use phex::learn::Tie;
-use phex::metrics::Spread;
+use phex::metrics::{Spread, mean};
 use phex_train::{Examples, Recipe, StrengthSetting, Trainer, TrainingChoices};
 use serde::{Deserialize, Serialize};
 
@@ -224,7 +224,7 @@ fn train(
     };
     let (wrong, right) = (costs(true), costs(false));
     let judged = learned && !wrong.is_empty();
-    let mean = |costs: &[f64]| costs.iter().sum::<f64>() / costs.len() as f64;
+    let mean = |costs: &[f64]| mean(costs.iter().copied()).unwrap_or(f64::NAN);
     Ok(WrongEdgeAnswer {
         top_1,
         top_1_moved: of_moved,

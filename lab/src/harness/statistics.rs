@@ -8,12 +8,6 @@ use phex::metrics::Spread;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The mean; NaN without values.
-pub(crate) fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (count, sum) = values.fold((0, 0.0), |(count, sum), value| (count + 1, sum + value));
-    sum / f64::from(count)
-}
-
 /// The quantile of sorted values; NaN without values.
 pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);

@@ -157,8 +157,8 @@ class RelationAnswers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         predicted = self.predict(X)
         if self.multilabel_:
-            known = read_targets(y, self.graph_, self.unlisted).known
-            right = ((known == predicted) | (known == -1)).all(axis=1)
+            evidence = read_targets(y, self.graph_, self.unlisted).evidence
+            right = ((evidence == predicted) | (evidence == -1)).all(axis=1)
         else:
             truth = column_or_1d(y)
             right = predicted == truth

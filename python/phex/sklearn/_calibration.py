@@ -1,4 +1,9 @@
-"""Finds the temperature, biases and strengths that make the known labels most likely."""
+"""Finds the temperature, biases and strengths that make the known labels most likely.
+
+This differs from `fit` of the core's `reconcile`, which searches a grid of parameters per level for the
+best *reconciled* probabilities, and chooses a form by cross-validation. Here the likelihood is that of
+inference; it is smooth in one bias per label and in the strengths, so L-BFGS follows its gradients.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from phex._core import Engine, Graph, Strengths, contradiction
-from phex._types import Float64, Known
+from phex._types import EvidenceCodes, Float64
 from phex.errors import InputError
 
 __all__ = ["Calibration", "Search", "calibrate"]
@@ -32,7 +37,7 @@ class Search(NamedTuple):
     """The rows that calibrate, and the parameters to search for."""
 
     scores: Float64
-    known: Known
+    evidence: EvidenceCodes
     weights: Float64
     loss: str
     temperature: float | None
@@ -66,13 +71,13 @@ class _Objective:
         temperature, bias, graph = self.read(point)
         found = (self.engine or Engine(graph)).gradients(
             search.scores / temperature + bias,
-            search.known,
+            search.evidence,
             search.weights,
             loss=search.loss,
             costs=self.strengths is not None,
         )
         for row in np.flatnonzero(~np.isfinite(found.losses))[:1].tolist():
-            raise InputError(contradiction(row, graph.labels, search.known[row].tolist()))
+            raise InputError(contradiction(row, graph.labels, search.evidence[row].tolist()))
         total = float(search.weights @ found.losses)
         slopes: list[float] = []
         if search.temperature is None:

@@ -171,7 +171,7 @@ class RelationCalibrator(WrappedEstimator, RelationAnswers):
         seen = getattr(self.estimator, "classes_", None) if frozen and self.relations is None else None
         targets = read_targets(y, read_relations(self.relations), self.unlisted, seen)
         self._column_of = {value: at for at, value in enumerate(targets.values.tolist())}
-        weights = read_weights(sample_weight, len(targets.known))
+        weights = read_weights(sample_weight, len(targets.evidence))
         if frozen:
             self.estimator_ = self.estimator
             self._scores_sets = answers_with_sets(self.estimator_, _safe_indexing(X, [0]))
@@ -188,7 +188,7 @@ class RelationCalibrator(WrappedEstimator, RelationAnswers):
         self._set_labels(targets, chosen)
         search = Search(
             logits,
-            targets.known,
+            targets.evidence,
             np.ones(len(logits)) if weights is None else weights,
             self.loss,
             temperature,

@@ -243,17 +243,17 @@ class RelationClassifier(RelationAnswers):
         self._check_decision()
         features = self._read(X, reset=True)
         targets = read_targets(y, read_relations(self.relations), self.unlisted)
-        check_consistent_length(features, targets.known)
+        check_consistent_length(features, targets.evidence)
         weights = read_weights(sample_weight, len(features))
         graph = targets.graph
-        if not ((targets.known == 0).any() or graph.exclusions or graph.one_of or graph.rule):
+        if not ((targets.evidence == 0).any() or graph.exclusions or graph.one_of or graph.rule):
             warnings.warn(
                 "neither y nor the relations say that any label is off, so all labels will come out "
                 "as on; build the graph with single_label() if each row is exactly one kind, or give "
                 "unlisted='off'",
                 stacklevel=2,
             )
-        elif targets.given is not None and not (targets.known == 0).any():
+        elif targets.given is not None and not (targets.evidence == 0).any():
             for finding in graph.check().of_kind("unrelated-roots"):
                 warnings.warn(
                     f"y has one label per row, but {len(finding.labels)} roots are unrelated, such as "
@@ -268,7 +268,7 @@ class RelationClassifier(RelationAnswers):
         return self
 
     def _train(self, features: Float32, targets: Targets, weights: Float64 | None) -> Head:
-        evidence = targets.known
+        evidence = targets.evidence
         if self.run_folder is not None and not isinstance(self.random_state, (int, np.integer)):
             raise InputError("run_folder needs a number as random_state, to recognise the run")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -290,7 +290,7 @@ class RelationClassifier(RelationAnswers):
                 _bundle.feature_names(self),
             )
         except PhexError as error:
-            if weights is not None and len(features) < len(targets.known):
+            if weights is not None and len(features) < len(targets.evidence):
                 error.add_note("rows are counted without those of weight 0")
             raise
 

@@ -127,7 +127,7 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
         targets = read_targets(y, read_relations(self.relations), self.unlisted, seen)
         self.graph_ = targets.graph
         self._column_of = {value: at for at, value in enumerate(targets.values.tolist())}
-        weights = read_weights(sample_weight, len(targets.known))
+        weights = read_weights(sample_weight, len(targets.evidence))
         if frozen:
             self.estimator_ = self.estimator
             self._scores_sets = answers_with_sets(self.estimator_, _safe_indexing(X, [0]))
@@ -143,7 +143,7 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
         if self.relations is not None:
             self.reconciler_ = Reconciler(self.graph_, loss=self.loss, weights=self.weights)
             if self.calibrate:
-                self.reconciler_ = self.reconciler_.fit(held_out, targets.known)
+                self.reconciler_ = self.reconciler_.fit(held_out, targets.evidence)
         self._pass_on_features()
         return self
 

@@ -14,9 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from phex._core import Graph, GraphBuilder
-from phex._types import Known
+from phex._types import EvidenceCodes
 from phex.errors import InputError
-from phex.tables import read_known
+from phex.tables import evidence_codes
 
 __all__ = ["Targets", "label_matrix", "read_relations", "read_targets"]
 
@@ -25,7 +25,7 @@ class Targets(NamedTuple):
     """Evidence of labels, and the form of `y`."""
 
     graph: Graph
-    known: Known
+    evidence: EvidenceCodes
     """Rows × labels: 1 on, 0 off, -1 unknown."""
     values: NDArray[Any]
     """The value in `y` of each label of the graph: its name, or a number."""
@@ -87,22 +87,22 @@ def _find(place: dict[str, int], name: str, row: int) -> int:
     return at
 
 
-def _fill(graph: Graph, rows: Sequence[Iterable[int]], unlisted: str) -> Known:
-    known = np.full((len(rows), len(graph)), -1, dtype=np.int8)
+def _fill(graph: Graph, rows: Sequence[Iterable[int]], unlisted: str) -> EvidenceCodes:
+    evidence = np.full((len(rows), len(graph)), -1, dtype=np.int8)
     if unlisted == "unknown":
         for row, labels in enumerate(rows):
-            known[row, list(labels)] = 1
-        return known
+            evidence[row, list(labels)] = 1
+        return evidence
     place = _place(graph)
     implied = {
         label: [label, *(place[name] for name in graph.ancestors(graph.labels[label]))]
         for label in set().union(*rows)
     }
-    known[:] = 0
+    evidence[:] = 0
     for row, labels in enumerate(rows):
         for label in labels:
-            known[row, implied[label]] = 1
-    return known
+            evidence[row, implied[label]] = 1
+    return evidence
 
 
 def _names(values: Iterable[Any]) -> list[str]:
@@ -125,8 +125,8 @@ def _read_lists(rows: list[list[str]], graph: Graph | None, unlisted: str) -> Ta
         graph = _free(sorted({name for row in rows for name in row}))
     place = _place(graph)
     listed = [[_find(place, name, at) for name in row] for at, row in enumerate(rows)]
-    known = _fill(graph, listed, "off" if unlisted == "auto" else unlisted)
-    return Targets(graph, known, np.array(graph.labels), None)
+    evidence = _fill(graph, listed, "off" if unlisted == "auto" else unlisted)
+    return Targets(graph, evidence, np.array(graph.labels), None)
 
 
 def _read_table(y: Any, graph: Graph | None) -> Targets:
@@ -136,22 +136,22 @@ def _read_table(y: Any, graph: Graph | None) -> Targets:
         values = np.array(graph.labels) if framed else np.arange(len(graph))
     else:
         values = np.array(graph.labels)
-    read = read_known(y, len(y), graph.labels)
+    read = evidence_codes(y, len(y), graph.labels)
     assert read is not None
-    known = np.ascontiguousarray(read)
-    if known.shape[1] != len(graph):
+    evidence = np.ascontiguousarray(read)
+    if evidence.shape[1] != len(graph):
         raise InputError(
-            f"y has {known.shape[1]} columns, and the graph has {len(graph)} labels; give a column for "
-            "each label, in the order of `graph.labels`, or a data frame with their names"
+            f"y has {evidence.shape[1]} columns, and the graph has {len(graph)} labels; give a column "
+            "for each label, in the order of `graph.labels`, or a data frame with their names"
         )
-    bad = np.argwhere((known < -1) | (known > 1))
+    bad = np.argwhere((evidence < -1) | (evidence > 1))
     if len(bad):
         row, column = bad[0]
         raise InputError(
             f"y, row {row}, label `{graph.labels[column]}`: the entry is neither 1 (on), 0 (off) nor "
             "-1 or NaN (unknown)"
         )
-    return Targets(graph, known, values, None)
+    return Targets(graph, evidence, values, None)
 
 
 def _read_names(y: Any, graph: Graph | None, unlisted: str, classes: Any) -> Targets:
@@ -178,8 +178,8 @@ def _read_names(y: Any, graph: Graph | None, unlisted: str, classes: Any) -> Tar
         if single.dtype == object:
             values = values.astype(object)
         given = np.array([_find(place, str(name), at) for at, name in enumerate(single)], dtype=np.intp)
-    known = _fill(graph, [[label] for label in given], "unknown" if unlisted == "auto" else unlisted)
-    return Targets(graph, known, values, given)
+    evidence = _fill(graph, [[label] for label in given], "unknown" if unlisted == "auto" else unlisted)
+    return Targets(graph, evidence, values, given)
 
 
 def read_targets(y: Any, graph: Graph | None, unlisted: str = "auto", classes: Any = None) -> Targets:
@@ -200,7 +200,7 @@ def read_targets(y: Any, graph: Graph | None, unlisted: str = "auto", classes: A
     return _read_names(y, graph, unlisted, classes)
 
 
-def label_matrix(y: Any, relations: Any, *, unlisted: str = "auto") -> Known:
+def label_matrix(y: Any, relations: Any, *, unlisted: str = "auto") -> EvidenceCodes:
     """The evidence in `y`, as a matrix: 1 on, 0 off, -1 unknown.
 
     Cross-validation of scikit-learn accepts such a matrix, but neither lists of names nor NaN.
@@ -224,4 +224,4 @@ def label_matrix(y: Any, relations: Any, *, unlisted: str = "auto") -> Known:
     graph = read_relations(relations)
     if graph is None:
         raise InputError("relations are needed: a phex.Graph, or the path of a file")
-    return read_targets(y, graph, unlisted).known
+    return read_targets(y, graph, unlisted).evidence

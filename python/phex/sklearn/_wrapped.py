@@ -94,12 +94,12 @@ class WrappedEstimator:
 
         If `held_out`, the answer to each row is that of an estimator that has not seen it.
         """
-        known, given = targets.known, targets.given
+        evidence, given = targets.evidence, targets.given
         self._scores_sets = given is None
-        rows = np.arange(len(known))
+        rows = np.arange(len(evidence))
         if given is None:
             self._find_columns(targets.graph, None)
-            y = known[:, self._outputs].astype(np.int_)
+            y = evidence[:, self._outputs].astype(np.int_)
             if (y < 0).any():
                 row = int(np.flatnonzero((y < 0).any(axis=1))[0])
                 raise InputError(

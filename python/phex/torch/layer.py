@@ -9,7 +9,7 @@ from torch import Tensor
 from phex._core import Graph
 from phex.errors import InputError
 from phex.model import Model
-from phex.torch.module import RelationModule, read_known
+from phex.torch.module import RelationModule, evidence_codes
 from phex.torch.ops import marginals
 
 __all__ = ["RelationLayer"]
@@ -68,13 +68,13 @@ class RelationLayer(RelationModule):
                 row. Rows are counted over all dimensions but the last.
         """
         scores = self._scores(logits)
-        known = None
+        codes = None
         if evidence is not None:
             if evidence.dim() > scores.dim() or evidence.shape[-1:] != scores.shape[-1:]:
                 raise InputError(
                     f"the evidence has the shape {tuple(evidence.shape)}, "
                     f"the logits have {tuple(scores.shape)}"
                 )
-            known = read_known(evidence).expand(scores.shape)
-        answer: Tensor = marginals(scores, known, self._costs(), self._key)
+            codes = evidence_codes(evidence).expand(scores.shape)
+        answer: Tensor = marginals(scores, codes, self._costs(), self._key)
         return answer

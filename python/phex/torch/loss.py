@@ -10,7 +10,7 @@ from torch import Tensor
 from phex._core import Graph
 from phex.errors import InputError
 from phex.model import Model
-from phex.torch.module import RelationModule, read_known
+from phex.torch.module import RelationModule, evidence_codes
 from phex.torch.ops import relation_loss
 
 __all__ = ["RelationLoss"]
@@ -107,12 +107,12 @@ class RelationLoss(RelationModule):
                 f"the targets have the shape {tuple(targets.shape)}, the logits {tuple(scores.shape)}; "
                 "give 1 (on), 0 (off) or -1 (unknown) for each label"
             )
-        known = read_known(targets)
+        codes = evidence_codes(targets)
         if mask is not None:
             if mask.dtype != torch.bool:
                 raise InputError(f"the mask is {mask.dtype}; give bool: True where a label is known")
-            known = torch.where(mask, known, -1)
-            if known.shape != scores.shape:
+            codes = torch.where(mask, codes, -1)
+            if codes.shape != scores.shape:
                 raise InputError(
                     f"the mask has the shape {tuple(mask.shape)}, the targets {tuple(targets.shape)}"
                 )
@@ -130,7 +130,7 @@ class RelationLoss(RelationModule):
         by_strengths = total and learns and torch.is_grad_enabled()
         value: Tensor
         value, _, _ = relation_loss(
-            scores, known, weights, self._costs(), self._key, self.loss, total, by_strengths
+            scores, codes, weights, self._costs(), self._key, self.loss, total, by_strengths
         )
         if self.reduction == "mean":
             return value / max(scores.shape[:-1].numel(), 1)

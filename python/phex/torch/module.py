@@ -112,7 +112,7 @@ class RelationModule(nn.Module):
         return f"{self._count} labels, method={self._relations.options['method']!r}{learned}"
 
 
-def read_known(values: Tensor) -> Tensor:
+def evidence_codes(values: Tensor) -> Tensor:
     """Evidence as int8: 1 on, 0 off, -1 unknown (also from NaN)."""
     if values.dtype == torch.int8:
         return values

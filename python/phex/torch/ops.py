@@ -1,7 +1,7 @@
 """The operators `phex::marginals` and `phex::relation_loss`, with their derivatives.
 
-Logits are (…, labels) in float32 or float64, `known` is int8 of the same shape. `relations` is a key of
-`phex.torch.relations`. No output shares memory with an input or with another output.
+Logits are (…, labels) in float32 or float64, `evidence` is int8 of the same shape. `relations` is a key
+of `phex.torch.relations`. No output shares memory with an input or with another output.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from phex._core import DIFFERENCE_STEP, SCORE_LIMIT, CudaEngine, Engine, Gradients, contradiction
-from phex._types import Float64, Known, Scores
+from phex._types import EvidenceCodes, Float64, Scores
 from phex.errors import InputError
 from phex.tables import read_weights
 from phex.torch import cuda
@@ -71,11 +71,11 @@ def _check_scores(scores: Scores, relations: Relations) -> None:
         )
 
 
-def _check_losses(found: Gradients, known: Known, relations: Relations) -> None:
+def _check_losses(found: Gradients, evidence: EvidenceCodes, relations: Relations) -> None:
     bad = np.flatnonzero(np.isposinf(found.losses))
     if len(bad):
         row = int(bad[0])
-        raise InputError(contradiction(row, relations.labels, known[row].tolist()))
+        raise InputError(contradiction(row, relations.labels, evidence[row].tolist()))
 
 
 class _Once(torch.autograd.Function):
@@ -107,36 +107,38 @@ def _once(derivative: Tensor | None, inputs: tuple[Tensor | None, ...]) -> Tenso
 @torch.library.custom_op(
     "phex::marginals",
     mutates_args=(),
-    schema="(Tensor logits, Tensor? known, Tensor? strengths, str relations) -> Tensor",
+    schema="(Tensor logits, Tensor? evidence, Tensor? strengths, str relations) -> Tensor",
 )
-def marginals(logits: Tensor, known: Tensor | None, strengths: Tensor | None, relations: str) -> Tensor:
+def marginals(
+    logits: Tensor, evidence: Tensor | None, strengths: Tensor | None, relations: str
+) -> Tensor:
     """The probability of each label, in the shape and type of the logits."""
     compiled = find(relations)
     device = _on_device(compiled, strengths, logits)
     if device is not None:
-        return cuda.marginals(device, logits, known)
+        return cuda.marginals(device, logits, evidence)
     scores = _rows(logits)
     _check_scores(scores, compiled)
     engine = _engine(compiled, strengths)
-    found = engine.marginals(scores, None if known is None else _rows(known))
+    found = engine.marginals(scores, None if evidence is None else _rows(evidence))
     return tensor_of(found, logits).reshape(logits.shape)
 
 
 @marginals.register_fake
-def _(logits: Tensor, known: Tensor | None, strengths: Tensor | None, relations: str) -> Tensor:
+def _(logits: Tensor, evidence: Tensor | None, strengths: Tensor | None, relations: str) -> Tensor:
     return logits.new_empty(logits.shape)
 
 
 @torch.library.custom_op(
     "phex::marginals_backward",
     mutates_args=(),
-    schema="(Tensor gradient, Tensor logits, Tensor? known, Tensor? strengths, str relations, "
+    schema="(Tensor gradient, Tensor logits, Tensor? evidence, Tensor? strengths, str relations, "
     "bool by_strengths) -> (Tensor, Tensor)",
 )
 def _marginals_backward(
     gradient: Tensor,
     logits: Tensor,
-    known: Tensor | None,
+    evidence: Tensor | None,
     strengths: Tensor | None,
     relations: str,
     by_strengths: bool,
@@ -145,7 +147,7 @@ def _marginals_backward(
     compiled = find(relations)
     device = _on_device(compiled, strengths, logits)
     if device is not None and device.exact:
-        return cuda.covariance(device, logits, gradient, known), logits.new_empty(0)
+        return cuda.covariance(device, logits, gradient, evidence), logits.new_empty(0)
     slopes, scores = _rows(gradient), _rows(logits)
     if not np.isfinite(slopes).all():
         row, label = (int(at) for at in np.argwhere(~np.isfinite(slopes))[0])
@@ -154,13 +156,13 @@ def _marginals_backward(
             f"{slopes[row, label]}; keep a logarithm of marginals away from 0, or use RelationLoss, "
             "which needs none"
         )
-    evidence = None if known is None else _rows(known)
+    codes = None if evidence is None else _rows(evidence)
     engine = _engine(compiled, strengths)
-    product = engine.covariance_product(scores, slopes, evidence)
+    product = engine.covariance_product(scores, slopes, codes)
     by_logits = tensor_of(product, logits).reshape(logits.shape)
     if strengths is None or compiled.strengths is None or not by_strengths:
         return by_logits, logits.new_empty(0)
-    by_costs = _marginals_by_costs(engine, scores, slopes, evidence)
+    by_costs = _marginals_by_costs(engine, scores, slopes, codes)
     return by_logits, tensor_of(compiled.strengths.gradient(by_costs), strengths)
 
 
@@ -168,7 +170,7 @@ def _marginals_backward(
 def _(
     gradient: Tensor,
     logits: Tensor,
-    known: Tensor | None,
+    evidence: Tensor | None,
     strengths: Tensor | None,
     relations: str,
     by_strengths: bool,
@@ -179,7 +181,9 @@ def _(
     return logits.new_empty(logits.shape), slope
 
 
-def _marginals_by_costs(engine: Engine, scores: Scores, slopes: Scores, known: Known | None) -> Float64:
+def _marginals_by_costs(
+    engine: Engine, scores: Scores, slopes: Scores, evidence: EvidenceCodes | None
+) -> Float64:
     """The gradient by the cost of each term: minus the change of its violations along the slopes."""
     total = np.zeros(engine.terms)
     for start in range(0, len(scores), _CHUNK):
@@ -187,9 +191,9 @@ def _marginals_by_costs(engine: Engine, scores: Scores, slopes: Scores, known: K
         slope = slopes[part].astype(np.float64)
         most = np.abs(slope).max(axis=1, initial=0.0)
         step = DIFFERENCE_STEP * slope / np.where(most == 0.0, 1.0, most)[:, np.newaxis]
-        evidence = None if known is None else known[part]
+        codes = None if evidence is None else evidence[part]
         up, down = (
-            engine.run(scores[part] + sign * step, evidence, expectations=True).expectations
+            engine.run(scores[part] + sign * step, codes, expectations=True).expectations
             for sign in (1.0, -1.0)
         )
         if up is not None and down is not None:
@@ -198,19 +202,19 @@ def _marginals_by_costs(engine: Engine, scores: Scores, slopes: Scores, known: K
 
 
 def _marginals_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    logits, known, strengths, relations = inputs
-    ctx.save_for_backward(logits, known, strengths)
+    logits, evidence, strengths, relations = inputs
+    ctx.save_for_backward(logits, evidence, strengths)
     ctx.key = relations
     # Keeps the engine alive until the derivative is computed, even if the module is gone.
     ctx.relations = find(relations)
 
 
 def _marginals_derivative(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-    logits, known, strengths = ctx.saved_tensors
+    logits, evidence, strengths = ctx.saved_tensors
     wanted = bool(ctx.needs_input_grad[2])
     with torch.no_grad():
         by_logits, by_strengths = torch.ops.phex.marginals_backward(
-            gradient, logits, known, strengths, ctx.key, wanted
+            gradient, logits, evidence, strengths, ctx.key, wanted
         )
     inputs = (gradient, logits, strengths)
     return _once(by_logits, inputs), None, _once(by_strengths, inputs) if wanted else None, None
@@ -222,12 +226,12 @@ marginals.register_autograd(_marginals_derivative, setup_context=_marginals_cont
 @torch.library.custom_op(
     "phex::relation_loss",
     mutates_args=(),
-    schema="(Tensor logits, Tensor known, Tensor? weights, Tensor? strengths, str relations, str loss, "
-    "bool total, bool by_strengths) -> (Tensor, Tensor, Tensor)",
+    schema="(Tensor logits, Tensor evidence, Tensor? weights, Tensor? strengths, str relations, "
+    "str loss, bool total, bool by_strengths) -> (Tensor, Tensor, Tensor)",
 )
 def relation_loss(
     logits: Tensor,
-    known: Tensor,
+    evidence: Tensor,
     weights: Tensor | None,
     strengths: Tensor | None,
     relations: str,
@@ -243,16 +247,16 @@ def relation_loss(
     compiled = find(relations)
     device = _on_device(compiled, strengths, logits)
     if device is not None and (loss == "joint" or device.exact):
-        there, by_logits = cuda.loss(device, logits, known, weights, loss)
+        there, by_logits = cuda.loss(device, logits, evidence, weights, loss)
         return there.sum() if total else there, by_logits, logits.new_empty(0)
-    scores, evidence = _rows(logits), _rows(known)
+    scores, codes = _rows(logits), _rows(evidence)
     _check_scores(scores, compiled)
     weight = None if weights is None else array_of(weights.to(torch.float64)).reshape(-1)
     if weight is not None:
         weight = read_weights(weight, len(scores))
     engine = _engine(compiled, strengths)
-    found = engine.gradients(scores, evidence, weight, loss=loss, costs=by_strengths)
-    _check_losses(found, evidence, compiled)
+    found = engine.gradients(scores, codes, weight, loss=loss, costs=by_strengths)
+    _check_losses(found, codes, compiled)
     losses = found.losses if weight is None else found.losses * weight
     value = tensor_of(np.asarray(losses.sum()) if total else losses, logits)
     by_logits = tensor_of(found.logits, logits).reshape(logits.shape)
@@ -265,7 +269,7 @@ def relation_loss(
 @relation_loss.register_fake
 def _(
     logits: Tensor,
-    known: Tensor,
+    evidence: Tensor,
     weights: Tensor | None,
     strengths: Tensor | None,
     relations: str,
@@ -283,17 +287,17 @@ def _(
 @torch.library.custom_op(
     "phex::strengths_gradient",
     mutates_args=(),
-    schema="(Tensor logits, Tensor known, Tensor weights, Tensor strengths, str relations, str loss) "
+    schema="(Tensor logits, Tensor evidence, Tensor weights, Tensor strengths, str relations, str loss) "
     "-> Tensor",
 )
 def _strengths_gradient(
-    logits: Tensor, known: Tensor, weights: Tensor, strengths: Tensor, relations: str, loss: str
+    logits: Tensor, evidence: Tensor, weights: Tensor, strengths: Tensor, relations: str, loss: str
 ) -> Tensor:
     """The gradient by the strengths of a sum of losses with weights of either sign."""
     compiled = find(relations)
     weight = array_of(weights.to(torch.float64)).reshape(-1)
     engine = _engine(compiled, strengths)
-    found = engine.gradients(_rows(logits), _rows(known), weight, loss=loss, costs=True)
+    found = engine.gradients(_rows(logits), _rows(evidence), weight, loss=loss, costs=True)
     if compiled.strengths is None or found.costs is None:
         raise InputError("these relations have no strengths to learn")
     return tensor_of(compiled.strengths.gradient(found.costs), strengths)
@@ -301,22 +305,22 @@ def _strengths_gradient(
 
 @_strengths_gradient.register_fake
 def _(
-    logits: Tensor, known: Tensor, weights: Tensor, strengths: Tensor, relations: str, loss: str
+    logits: Tensor, evidence: Tensor, weights: Tensor, strengths: Tensor, relations: str, loss: str
 ) -> Tensor:
     return torch.empty_like(strengths)
 
 
 def _loss_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    logits, known, weights, strengths, relations, loss, total, by_strengths = inputs
+    logits, evidence, weights, strengths, relations, loss, total, by_strengths = inputs
     _, by_logits, slope = output
     ctx.mark_non_differentiable(by_logits, slope)
-    ctx.save_for_backward(logits, known, weights, strengths, by_logits, slope)
+    ctx.save_for_backward(logits, evidence, weights, strengths, by_logits, slope)
     ctx.key, ctx.loss, ctx.total, ctx.is_done = relations, loss, total, total and by_strengths
     ctx.relations = find(relations)
 
 
 def _loss_derivative(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Any, ...]:
-    logits, known, weights, strengths, by_logits, slope = ctx.saved_tensors
+    logits, evidence, weights, strengths, by_logits, slope = ctx.saved_tensors
     inputs = (gradient, logits, strengths)
     by_strengths = None
     with torch.no_grad():
@@ -327,7 +331,7 @@ def _loss_derivative(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Any, ...]:
             if weights is not None:
                 factor = factor * weights.to(gradient)
             by_strengths = torch.ops.phex.strengths_gradient(
-                logits, known, factor, strengths, ctx.key, ctx.loss
+                logits, evidence, factor, strengths, ctx.key, ctx.loss
             )
         product = by_logits * (gradient if ctx.total else gradient.unsqueeze(-1))
     return _once(product, inputs), None, None, _once(by_strengths, inputs), None, None, None, None

@@ -13,7 +13,7 @@ from torch.utils.data import Sampler
 from phex._core import LEAF_SHARE, Graph, epoch_rows, rows_with_leaf
 from phex._types import Flags
 from phex.errors import InputError
-from phex.torch.module import read_known
+from phex.torch.module import evidence_codes
 
 __all__ = ["LeafBatchSampler"]
 
@@ -130,6 +130,6 @@ def _has_leaf(rows: Tensor | np.ndarray[Any, Any], graph: Graph | None) -> Flags
         raise InputError("targets need `graph`, which says which labels are leaves")
     parts = [np.zeros(0, dtype=bool)]
     for start in range(0, len(given), _CHUNK):
-        known = read_known(given[start : start + _CHUNK])
-        parts.append(rows_with_leaf(graph, known.cpu().numpy()))
+        codes = evidence_codes(given[start : start + _CHUNK])
+        parts.append(rows_with_leaf(graph, codes.cpu().numpy()))
     return np.concatenate(parts)

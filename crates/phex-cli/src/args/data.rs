@@ -16,7 +16,7 @@ pub(crate) struct DataArguments {
     /// Data, one example per row: CSV, TSV, npy, Parquet or ARFF; several files are concatenated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) data: Vec<PathBuf>,
-    /// Format of the data, if file names do not tell it
+    /// Format of the data, if the file names do not show it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) data_format: Option<String>,
     /// Columns to ignore

@@ -8,7 +8,7 @@ use clap::Args;
 /// The flag of all commands whose engines may run on a GPU.
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArguments {
-    /// Device of engines: `cpu`, or `cuda` (`cuda:1` for the second NVIDIA GPU), which supports `family`,
+    /// Where engines run: `cpu`, or `cuda` (`cuda:1` for the second NVIDIA GPU), which supports `family`,
     /// `states`, `star`, `forest-bp` and `lbp --schedule flooding`
     #[arg(long, value_name = "DEVICE", default_value = "cpu", env = "PHEX_DEVICE")]
     pub(crate) device: DeviceName,

@@ -52,7 +52,7 @@ pub(crate) struct GraphFile {
     /// The graph file; `-` reads standard input
     #[arg(value_name = "GRAPH")]
     pub(crate) path: PathBuf,
-    /// Format of the file, if its name does not tell it
+    /// Format of the file, if its name does not show it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     /// Table of all labels with their titles; any other name is an error
@@ -142,7 +142,7 @@ pub(crate) struct TransformCommand {
     /// Write the graph here; without it the graph goes to standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Format to write, if the file name does not tell it
+    /// Format to write, if the file name does not show it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
     /// Print the counts as one JSON object
@@ -157,7 +157,7 @@ pub(crate) struct ConvertCommand {
     /// The file to write; `-` for standard output
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Format to write, if the file name does not tell it; coo, bqm, qubo and uai are also available
+    /// Format to write, if the file name does not show it; coo, bqm, qubo and uai are also available
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
     #[command(flatten)]
@@ -176,7 +176,7 @@ pub(crate) struct ScoreArguments {
     /// Row of that table, counted from 0
     #[arg(long, value_name = "N", requires = "scores")]
     pub(crate) row: Option<u64>,
-    /// Format of the table of scores, if its name does not tell it
+    /// Format of the table of scores, if its name does not show it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) table_format: Option<String>,
     /// Column of the table that is not a label; may be repeated

@@ -24,7 +24,7 @@ pub(crate) struct ReconcileCommand {
     /// Table of their logits instead, which keep digits that probabilities near 1 lose
     #[arg(long, value_name = "FILE")]
     pub(crate) scores: Option<PathBuf>,
-    /// Format of the table, if its name does not tell it
+    /// Format of the table, if its name does not show it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) table_format: Option<String>,
     /// Column that is not a label and is copied to the output; may be repeated

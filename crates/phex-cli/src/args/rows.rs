@@ -16,7 +16,7 @@ pub(crate) struct TableArguments {
     /// Table of evidence: 1 on, 0 off, empty unknown
     #[arg(long, value_name = "FILE")]
     pub(crate) evidence: Option<PathBuf>,
-    /// Format of the table of scores, if its name does not tell it
+    /// Format of the table of scores, if its name does not show it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) table_format: Option<String>,
     /// Column that is not a label and is copied to the output; may be repeated

@@ -221,9 +221,9 @@ pub(crate) struct SettingArguments {
     ))]
     pub(crate) epochs: Option<usize>,
     /// Learn the strengths of soft relations: one factor (`scale`), one per kind of relation (`kind`), or
-    /// one per relation (`relation`), which finds wrong relations of a hierarchy. For all else, as for
-    /// relations between classes and attributes, prefer `phex tune`: strengths chosen on validation rows
-    /// did better in all our experiments
+    /// one per relation (`relation`), which finds wrong relations of a hierarchy. Otherwise, for
+    /// example between classes and attributes, use `phex tune`: strengths chosen on validation rows did
+    /// better in all our experiments
     #[arg(long, value_name = "TIE", value_parser = named::<Tie>())]
     pub(crate) learn_strengths: Option<Tie>,
     #[arg(long, value_name = "N", help = with_default(

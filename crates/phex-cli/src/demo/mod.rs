@@ -78,7 +78,7 @@ fn check_folder(folder: &Path) -> anyhow::Result<()> {
     }
     match FILES.map(|name| folder.join(name)).into_iter().find(|path| path.exists()) {
         Some(path) => bail!(
-            "{} would be replaced, and it is not of an earlier demo; choose another folder with --out",
+            "{} would be replaced, but `phex demo` did not write it; choose another folder with --out",
             path.display()
         ),
         None => Ok(()),

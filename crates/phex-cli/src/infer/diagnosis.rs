@@ -1,10 +1,12 @@
 //! How far approximate answers can be trusted, over all rows and for each row.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use phex::infer::{Diagnosis, Posterior, RowStatus, Trust};
+use phex::numeric::SCORE_LIMIT;
 use phex_io::Output;
 use serde::Serialize;
 
@@ -135,7 +137,7 @@ struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     standard_error: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    doubt: Option<&'static str>,
+    doubt: Option<Cow<'static, str>>,
 }
 
 impl Line {
@@ -160,16 +162,18 @@ impl Line {
         match posterior.status[at] {
             RowStatus::Answered => {}
             RowStatus::BadScore { .. } => {
-                line.doubt = Some("it has no answer: a score is NaN, infinite or beyond ±1e30");
+                let why = format!("a score is NaN, infinite or beyond ±{SCORE_LIMIT:e}");
+                line.doubt = Some(format!("it has no answer: {why}").into());
                 return line;
             }
             RowStatus::Impossible => {
-                line.doubt = Some("it has no answer: no legal label set agrees with the evidence");
+                line.doubt =
+                    Some("it has no answer: no legal label set agrees with the evidence".into());
                 return line;
             }
         }
         let trust = &posterior.trust[at];
-        line.doubt = trust.doubt();
+        line.doubt = trust.doubt().map(Cow::Borrowed);
         match trust {
             Trust::Exact => (line.trust, line.error) = (Some("exact"), Some(0.0)),
             Trust::Certified(error) => {
@@ -202,7 +206,7 @@ impl Line {
             number(self.upper),
             number(self.effective_sample),
             number(self.standard_error),
-            output::cell(self.doubt.unwrap_or_default()),
+            output::cell(self.doubt.as_deref().unwrap_or_default()),
         ]
     }
 }

@@ -53,7 +53,7 @@ impl TrainingTables {
         Ok(TrainingTables { training, validation, labels, notes })
     }
 
-    /// Checks that the relations say what the rows suggest: stops where nothing can be known to be off,
+    /// Checks that the relations say what the rows suggest: stops where no label can be inferred to be off,
     /// and notes where roots are unrelated.
     pub(crate) fn check_taxonomy(
         &mut self,

@@ -1,4 +1,4 @@
-//! `--device`: the errors without such a GPU, and that the answers are those of the processor where
+//! `--device`: the errors without such a GPU, and that the answers are those of the CPU where
 //! there is one. Without a GPU the second kind says that it was skipped.
 
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ fn what_a_gpu_cannot_do_is_said_before_anything_is_done() {
         ),
         (&["--method", "lbp"], "use the schedule `flooding`"),
         (&["--learn-strengths", "kind", "--curriculum", "hard-to-soft=1"], "use the CPU"),
-        (&["--objective", "softmax"], "a baseline without; use the processor"),
+        (&["--objective", "softmax"], "a baseline without relations; use the CPU"),
     ] {
         for (command, out) in [("train", "m"), ("tune", "t")] {
             let more = ["--out", out, "--device", "cuda", "--metric", "accuracy"];
@@ -118,7 +118,7 @@ fn distance(a: &Path, b: &Path) -> f64 {
 }
 
 #[test]
-fn a_gpu_trains_and_predicts_as_the_processor_does() {
+fn a_gpu_trains_and_predicts_as_the_cpu_does() {
     if !has_gpu() {
         return;
     }
@@ -189,7 +189,7 @@ fn a_run_goes_on_on_another_device() {
     assert!(checkpoint.exists(), "the run was over before it could be stopped");
     let (status, _, error) = run(path, &on("parts", "cpu"), "");
     assert_eq!(status, 0, "{error}");
-    assert!(error.contains("going on after"), "{error}");
+    assert!(error.contains("resuming after"), "{error}");
     let loss = |name: &str| {
         let run = json(&path.join(name).join("run.json"));
         run["validation"]["log_loss"].as_f64().unwrap()
@@ -198,5 +198,5 @@ fn a_run_goes_on_on_another_device() {
     // A finished run is finished on every device.
     let (status, _, error) = run(path, &on("parts", "cuda"), "");
     assert_eq!(status, 0, "{error}");
-    assert!(error.contains("finished already"), "{error}");
+    assert!(error.contains("is already finished"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Files that claim too much, are damaged or never end: an error with a reason, soon and in little memory.
+//! Files that claim too large sizes, are damaged or never end: an error with a reason, soon and in little memory.
 
 #![cfg(unix)]
 use std::fs;

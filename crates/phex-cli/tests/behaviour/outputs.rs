@@ -188,7 +188,7 @@ fn files_that_nobody_named_are_replaced_only_if_phex_wrote_them() {
     fs::create_dir(path.join("d")).unwrap();
     for name in ["train.csv", "animals.toml", "report.html", "photos.svg"] {
         fs::write(path.join("d").join(name), "mine").unwrap();
-        refused(path, &["demo", "--out", "d"], "it is not of an earlier demo");
+        refused(path, &["demo", "--out", "d"], "but `phex demo` did not write it");
         fs::remove_file(path.join("d").join(name)).unwrap();
     }
     let tune = [&["tune"], &TRAIN[1..], &["--epochs", "1", "--seeds", "1", "--out", "d"]].concat();

@@ -1,6 +1,6 @@
 //! Records of CSV and TSV text, with the lines on which they start.
 //!
-//! The `csv` crate cuts the text into cells. This adapter adds what files from strangers need: line
+//! The `csv` crate cuts the text into cells. This adapter adds what files from untrusted sources need: line
 //! numbers, a limit on the length of a record, and, for tables of data, an error where a quote is
 //! never closed or is followed by more text; the crate would accept both.
 //!

@@ -1,6 +1,6 @@
 //! The limits beyond which a file is rejected.
 
-/// Limits of everything that is read: files from strangers must not fill the memory.
+/// Limits of everything that is read: files from untrusted sources must not fill the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a file that is read as a whole: graphs, models and samples. Default: 1 GiB.

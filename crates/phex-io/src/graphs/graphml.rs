@@ -90,7 +90,7 @@ pub(super) fn read(
         }
     }
     if nodes.is_empty() {
-        return Err(source.error(1, "the file has no `node`: it is no GraphML"));
+        return Err(source.error(1, "the file has no `node`: it is not GraphML"));
     }
     declare(source, &nodes, &links, directed, relations, sink)
 }

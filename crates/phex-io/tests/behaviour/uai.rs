@@ -172,6 +172,7 @@ fn any_states_and_any_scope_agree_with_enumeration() {
 
 #[test]
 fn written_models_are_the_same_distribution() {
+    let mut compared = 0;
     for seed in 0..60 {
         let graph = RandomGraph::any(7, seed).draw();
         let Ok(model) = Model::new(&graph) else { continue };
@@ -187,7 +188,9 @@ fn written_models_are_the_same_distribution() {
         for (found, expected) in marginals.iter().zip(&expected.marginals) {
             assert!((found - expected).abs() < 1e-9, "{seed}\n{text}");
         }
+        compared += 1;
     }
+    assert!(compared > 20, "{compared}");
 }
 
 #[test]

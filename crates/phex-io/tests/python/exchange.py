@@ -1,4 +1,4 @@
-"""The other side of `tests/dimod.rs`, with the real dimod and dwave-samplers.
+"""The other side of `tests/behaviour/dimod.rs`, with the real dimod and dwave-samplers.
 
 Reads the models that phex wrote into FOLDER, compares energies, and leaves models and samples of its
 own for phex to read. FOLDER/states.json holds states and their energies by phex.

@@ -209,15 +209,15 @@ impl<'a> Trainer<'a> {
     pub fn start_from(&mut self, head: &Head) -> Result<(), Error> {
         let own = &mut self.state.head;
         if head.layout() != own.layout() {
+            let size = |head: &Head| {
+                let (features, labels) = (head.inputs(), head.outputs());
+                format!("{features} features, {labels} labels and {} weights", head.len())
+            };
             return Err(Error::Model {
                 message: format!(
-                    "a head of {} features, {} labels and {} weights cannot start one of {}, {} and {}",
-                    head.inputs(),
-                    head.outputs(),
-                    head.len(),
-                    own.inputs(),
-                    own.outputs(),
-                    own.len()
+                    "the start model has {}; this run needs {}",
+                    size(head),
+                    size(own)
                 ),
             });
         }

@@ -27,7 +27,7 @@ const RAISE: f64 = 8.0;
 ///
 /// # Errors
 /// As [`Problem::from_model`], except for [`Error::NoLegalState`]. [`Error::BadScore`] on a score
-/// that is NaN, infinite or beyond ±1e30.
+/// that is NaN, infinite or beyond ±[`SCORE_LIMIT`](crate::numeric::SCORE_LIMIT).
 pub fn best(
     model: &Model,
     scores: &[f64],

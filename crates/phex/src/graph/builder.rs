@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::check::{self, Report};
-use super::{Defaults, ExclusionRule, Place, RelationGraph, Semantics, Strength};
+use super::{Defaults, ExclusionRule, RelationGraph, Semantics, SourceLocation, Strength};
 use crate::Error;
 
 /// A name in the builder: interned, and either declared or only used in relations.
@@ -19,8 +19,8 @@ pub(super) struct Symbol {
     pub(super) name: Arc<str>,
     pub(super) title: Option<String>,
     /// Every place where it was declared. Empty when it was only used in relations.
-    pub(super) declared: Vec<Place>,
-    pub(super) first_use: Place,
+    pub(super) declared: Vec<SourceLocation>,
+    pub(super) first_use: SourceLocation,
 }
 
 /// Index of a [`Symbol`].
@@ -31,7 +31,7 @@ pub(super) struct HierarchyDraft {
     pub(super) parent: SymbolId,
     pub(super) child: SymbolId,
     pub(super) strength: Option<Strength>,
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
 }
 
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub(super) struct ExclusionDraft {
     pub(super) name: Option<String>,
     pub(super) labels: Vec<SymbolId>,
     pub(super) strength: Option<Strength>,
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
 }
 
 #[derive(Debug, Clone)]
@@ -48,14 +48,14 @@ pub(super) struct OneOfDraft {
     /// `None`: the leaves of the hierarchy, whichever they turn out to be.
     pub(super) labels: Option<Vec<SymbolId>>,
     pub(super) strength: Option<Strength>,
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct RuleDraft {
     pub(super) rule: ExclusionRule,
     pub(super) strength: Option<Strength>,
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
 }
 
 /// Collects labels and relations by name.
@@ -83,13 +83,13 @@ pub struct GraphBuilder {
     pub(super) one_of: Vec<OneOfDraft>,
     pub(super) rules: Vec<RuleDraft>,
     /// Where it was declared that each thing is exactly one kind.
-    pub(super) single_label: Option<Place>,
+    pub(super) single_label: Option<SourceLocation>,
     pub(super) semantics: Semantics,
     pub(super) defaults: Defaults,
-    pub(super) defaults_place: Place,
+    pub(super) defaults_place: SourceLocation,
     /// What a reader of files has to say about its source.
-    pub(super) notes: Vec<(Place, String)>,
-    place: Place,
+    pub(super) notes: Vec<(SourceLocation, String)>,
+    place: SourceLocation,
 }
 
 impl GraphBuilder {
@@ -100,7 +100,7 @@ impl GraphBuilder {
 
     /// Sets the source (a file) of the declarations that follow.
     pub fn source(&mut self, source: &str) -> &mut Self {
-        self.place = Place { source: Some(Arc::from(source)), line: None };
+        self.place = SourceLocation { source: Some(Arc::from(source)), line: None };
         self
     }
 
@@ -151,7 +151,7 @@ impl GraphBuilder {
     }
 
     /// What was noted, with places.
-    pub fn notes(&self) -> impl Iterator<Item = (&Place, &str)> {
+    pub fn notes(&self) -> impl Iterator<Item = (&SourceLocation, &str)> {
         self.notes.iter().map(|(place, message)| (place, message.as_str()))
     }
 
@@ -172,7 +172,7 @@ impl GraphBuilder {
 
     /// The names that are in no relation, with the place of their declaration. Exclusion rules and
     /// groups of all leaves relate labels only through others, so they do not count.
-    pub fn isolated(&self) -> Vec<(&str, &Place)> {
+    pub fn isolated(&self) -> Vec<(&str, &SourceLocation)> {
         let mut related = vec![false; self.symbols.len()];
         let edges = self.hierarchy.iter().flat_map(|edge| [edge.parent, edge.child]);
         let sets = self.exclusions.iter().flat_map(|exclusion| exclusion.labels.iter().copied());

@@ -33,7 +33,7 @@ pub struct Label {
     /// A readable form: `dog, domestic dog, Canis familiaris`.
     pub title: Option<String>,
     /// Where it was declared, or first used.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 impl fmt::Display for Label {
@@ -55,7 +55,7 @@ impl Label {
 
 /// Where something was declared: a source and a line in it, both optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file, or another name for the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Arc<str>>,
@@ -64,14 +64,14 @@ pub struct Place {
     pub line: Option<u32>,
 }
 
-impl Place {
+impl SourceLocation {
     /// Whether both source and line are unknown.
     pub fn is_unknown(&self) -> bool {
         self.source.is_none() && self.line.is_none()
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.source, self.line) {
             (Some(source), Some(line)) => write!(f, "{source}:{line}"),

@@ -23,7 +23,7 @@ mod topology;
 pub use builder::GraphBuilder;
 pub use check::{Finding, FindingKind, Report, RootCause, Severity, Step};
 pub use frozen::RelationGraph;
-pub use label::{Label, LabelId, Place};
+pub use label::{Label, LabelId, SourceLocation};
 pub use relation::{
     Defaults, Exclusion, ExclusionRule, Hierarchy, OneOf, RuleDeclaration, Semantics,
 };

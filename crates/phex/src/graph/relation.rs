@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LabelId, Place, Strength};
+use super::{LabelId, SourceLocation, Strength};
 use crate::Named;
 
 /// A parent subsumes a child: it is a violation when the child is on and the parent is off.
@@ -17,7 +17,7 @@ pub struct Hierarchy {
     /// What a violation costs.
     pub strength: Strength,
     /// Where it was declared.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// Labels that exclude each other: each pair that is on together is a violation.
@@ -33,7 +33,7 @@ pub struct Exclusion {
     /// What each violated pair costs.
     pub strength: Strength,
     /// Where it was declared.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 impl Exclusion {
@@ -53,7 +53,7 @@ pub struct OneOf {
     /// One or more distinct labels in ascending order.
     pub labels: Vec<LabelId>,
     /// Where it was declared.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 impl OneOf {
@@ -112,7 +112,7 @@ pub struct RuleDeclaration {
     /// What each violated pair costs.
     pub strength: Strength,
     /// Where it was declared.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// Which violations a soft graph charges for. Graphs that are equivalent when hard may differ when

@@ -104,7 +104,8 @@ pub enum RowStatus {
     /// The row has an answer.
     #[default]
     Answered,
-    /// The score of this label is NaN, infinite or beyond ±1e30. All results of the row are NaN.
+    /// The score of this label is NaN, infinite or beyond ±[`SCORE_LIMIT`](crate::numeric::SCORE_LIMIT). All
+    /// results of the row are NaN.
     BadScore {
         /// The first such label.
         label: usize,

@@ -81,7 +81,7 @@ pub struct LabelScores {
 pub struct Evaluation {
     /// What was counted, and what was left out.
     pub counts: Counts,
-    /// Labels that are known to be off in no row: only class accuracy and violations consider them.
+    /// Labels that are not known to be off in any row: only class accuracy and violations consider them.
     pub unjudged_labels: usize,
     /// Rows that have a leaf on.
     pub rows_with_leaf: usize,

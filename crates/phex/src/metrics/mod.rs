@@ -11,7 +11,7 @@
 //! | [`set_scores`], [`hierarchical_scores`] | label sets, as [`decide`](crate::decide) makes them |
 //! | [`set_violations`], [`probability_violations`] | relations that predictions break |
 //! | [`losses`], [`reliability`], [`class_reliability`] | log-loss, Brier score, calibration |
-//! | [`Spread`] | mean, deviation and standard error over runs |
+//! | [`Spread`], [`mean`] | mean, deviation and standard error over runs |
 //!
 //! Truths are closed before they are judged: [`TruthClosure`] adds what follows from them by the hard
 //! relations. A label that is still off in no row cannot be judged, because a model that always turns
@@ -48,7 +48,7 @@ pub use multiclass::{
 pub use probability::{LOG_LOSS_FLOOR, LabelLoss, Losses, losses};
 pub use ranking::{Ranking, average_precision};
 pub use sets::{Confusion, SetScores, set_scores};
-pub use spread::Spread;
+pub use spread::{Spread, mean};
 pub use table::{Counts, LabelTable};
 pub use truths::TruthClosure;
 pub use violations::{Violations, probability_violations, set_violations};

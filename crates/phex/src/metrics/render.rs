@@ -24,7 +24,7 @@ impl fmt::Display for Evaluation {
         if self.unjudged_labels > 0 {
             writeln!(
                 f,
-                "{} labels are known to be off in no row: only class accuracy and violations count them",
+                "{} labels are not known to be off in any row: only class accuracy and violations count them",
                 self.unjudged_labels
             )?;
         }

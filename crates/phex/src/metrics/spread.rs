@@ -5,6 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The mean of some values; `None` without values.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut count = 0usize;
+    let sum: f64 = values.into_iter().inspect(|_| count += 1).sum();
+    (count > 0).then(|| sum / count as f64)
+}
+
 /// The mean of some values and how far they spread around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
@@ -28,11 +35,7 @@ impl Spread {
     /// assert_eq!(Spread::of(&[0.5]), Some(Spread::single(0.5)));
     /// ```
     pub fn of(values: &[f64]) -> Option<Spread> {
-        let count = values.len();
-        if count == 0 {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / count as f64;
+        let (mean, count) = (mean(values.iter().copied())?, values.len());
         let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = (count > 1).then(|| (square / (count - 1) as f64).sqrt());
         Some(Spread { mean, deviation, count })

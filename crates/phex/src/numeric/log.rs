@@ -16,6 +16,22 @@ pub fn log_add(a: f64, b: f64) -> f64 {
     if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
+/// The larger of two logs, and the smaller weight as a share of the larger, without calls or branches.
+#[inline(always)]
+pub(crate) fn larger_and_share(a: f64, b: f64) -> (f64, f64) {
+    let high = if a > b { a } else { b };
+    let low = if a > b { b } else { a };
+    let gap = if low > f64::NEG_INFINITY { low - high } else { f64::NEG_INFINITY };
+    (high, gap.exp_downwards())
+}
+
+/// [`log_add`] without calls or branches, for loops over lanes.
+#[inline(always)]
+pub(crate) fn log_add_lane(a: f64, b: f64) -> f64 {
+    let (high, share) = larger_and_share(a, b);
+    high + share.ln_1p_unit()
+}
+
 /// The largest of some logs, or minus infinity if there are none.
 pub fn log_max(logs: impl IntoIterator<Item = f64>) -> f64 {
     logs.into_iter().fold(f64::NEG_INFINITY, f64::max)

@@ -14,7 +14,7 @@ pub(crate) use exp::{Elementary, exp_six_digits, sigmoid_lane, sigmoid_of_power}
 pub(crate) use grid::Grid;
 pub(crate) use lanes::Lanes;
 pub(crate) use ln::LogLane;
-pub(crate) use log::softplus_lane;
+pub(crate) use log::{larger_and_share, log_add_lane, softplus_lane};
 pub use log::{log_add, log_max, log_sum_exp, logit, sigmoid, softplus};
 pub(crate) use random::LaneRandom;
 pub use random::{GOLDEN, mix, splitmix};

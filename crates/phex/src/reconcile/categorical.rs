@@ -16,10 +16,10 @@
 //! eliminated in the same way. The roots get `q ∝ r`, and each label divides its probability among
 //! its children in proportion to their `r`. Every truth gains equally much. The cost is O(labels).
 
-use super::account::Account;
+use super::FinishedRows;
 use super::compile::{Component, Families, NONE};
-use super::repair;
-use super::result::FinishedRows;
+use super::rows::account::Account;
+use super::rows::repair;
 use super::rows::{Chunk, accepted};
 use crate::Error;
 use crate::infer::Number;
@@ -73,7 +73,8 @@ impl CategoricalPart {
         let Some(forest) = Families::of(part, weights) else {
             let first = name(part.labels[0]);
             return refuse(format!(
-                "{heads}, and the relations of `{first}` are no such forest; make the graph `single_label`, or use the log loss"
+                "{heads}, and the relations of `{first}` do not form such a forest; \
+                 make the graph `single_label`, or use the log loss"
             ));
         };
         let n = forest.nodes();

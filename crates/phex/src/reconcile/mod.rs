@@ -14,7 +14,7 @@
 //! `d(λ) = Σ_i w_i [softplus(ℓ_i) − softplus(z_i)] − bᵀλ`
 //!
 //! is a lower bound of the improvement for any `λ`, converged or not. What [`Reconciled::gain`]
-//! reports is computed from the output itself, after rounding and repair (see `account`).
+//! reports is computed from the output itself, after rounding and repair (see `rows::account`).
 //!
 //! | relations | engine | answer |
 //! |---|---|---|
@@ -24,8 +24,6 @@
 //! | softmax heads on levels | `categorical`: log-linear pool | exact, O(n) |
 //! | anything else, soft relations, weights | `newton`: Newton on the multipliers, sparse factor | to a tolerance |
 
-mod abreast;
-mod account;
 mod categorical;
 mod closure;
 mod compile;
@@ -33,23 +31,19 @@ mod family;
 mod fit;
 mod forest;
 mod gradient;
-mod input;
 mod newton;
 mod options;
 mod plan;
 mod pool;
-mod pool_abreast;
 mod reconciler;
-mod repair;
-mod result;
 mod rows;
 
 pub use fit::{
     BrokenRelation, FitCandidate, FitForm, FitOptions, FitReport, FittedParameters,
     FittedReconciler, IllegalTruths, LevelParameters, fit,
 };
-pub use input::{FinishedWatch, clipped_rows, refuse_softmax};
 pub use options::{ReconcileLoss, ReconcileOptions};
 pub use plan::{PlannedPart, ReconcileEngine, ReconcilePlan, SumLimit};
 pub use reconciler::Reconciler;
-pub use result::{FinishedRows, Reconciled};
+pub use rows::input::{FinishedWatch, clipped_rows, refuse_softmax};
+pub use rows::result::{FinishedRows, Reconciled};

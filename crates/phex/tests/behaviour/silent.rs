@@ -34,10 +34,13 @@ fn junction_finds_states_that_underflow_everywhere() {
     let scores = [0.0, 70.0, -632.5, 700.5, 0.0];
     let right = run(&cancelling(), Method::Brute, &scores).unwrap();
     assert!(close(&right.marginals, &[0.478, 0.956, 0.044, 0.044]), "{:?}", right.marginals);
+    let mut engines = 0;
     for method in Method::exact() {
         let Some(found) = run(&cancelling(), method, &scores) else { continue };
         assert!(close(&found.marginals, &right.marginals), "{method}: {:?}", found.marginals);
+        engines += 1;
     }
+    assert!(engines > 1, "{engines}");
 }
 
 fn family() -> GraphBuilder {
@@ -53,11 +56,14 @@ fn large_scores_leave_small_ones_their_weight() {
     let mut builder = family();
     builder.exclusion("b", "c", Some(Strength::U(0.5)));
     for large in [1e9, 1e16, 1e20, 1e30] {
+        let mut engines = 0;
         for method in Method::exact() {
             let Some(found) = run(&builder, method, &[0.0, large, 1.0]) else { continue };
             let right = [0.9565, 1.0, 0.2582];
             assert!(close(&found.marginals, &right), "{method}, {large}: {:?}", found.marginals);
+            engines += 1;
         }
+        assert!(engines > 2, "{large}: {engines}");
     }
 }
 
@@ -86,26 +92,35 @@ fn many_large_scores_decide_together() {
     let mut scores = vec![-1e9; 12];
     scores[11] = 0.3;
     let odds = |score: f64| 1.0 / (1.0 + (-score).exp());
+    let mut engines = 0;
     for method in Method::exact() {
         let Some(found) = run(&builder, method, &scores) else { continue };
+        engines += 1;
         let mut right = vec![0.0; 12];
         right[11] = odds(0.3);
         assert!(close(&found.marginals, &right), "{method}: {:?}", found.marginals);
     }
+    assert!(engines > 3, "{engines}");
     // l1 wins by 10¹⁵, and nothing is left to round.
     (scores[0], scores[1], scores[2]) = (9e15, 1e16, 8.9e15);
+    let mut engines = 0;
     for method in Method::exact() {
         let Some(found) = run(&builder, method, &scores) else { continue };
+        engines += 1;
         let mut right = vec![0.0; 12];
         (right[1], right[11]) = (1.0, odds(0.3));
         assert!(close(&found.marginals, &right), "{method}: {:?}", found.marginals);
         assert_eq!(found.trust[0], Trust::Exact, "{method}");
     }
+    assert!(engines > 3, "{engines}");
     // A tie that rounding decides is certified with the bound that it leaves.
     (scores[0], scores[1]) = (1e16, 1e16);
+    let mut engines = 0;
     for method in Method::exact() {
         let Some(found) = run(&builder, method, &scores) else { continue };
+        engines += 1;
         let certified = matches!(found.trust[0], Trust::Certified(bound) if bound > 0.5);
         assert!(certified, "{method}: {:?}", found.trust[0]);
     }
+    assert!(engines > 3, "{engines}");
 }

@@ -15,12 +15,12 @@ use std::time::Instant;
 
 use clap::Args;
 use phex::infer::{Block, Budget, Engine, Method, Options, Posterior, Trust, Want};
+use phex::metrics::mean;
 use phex::model::Model;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::harness::setups::{self, EngineSetup};
-use crate::harness::statistics::mean;
 use crate::harness::timing::{Repetitions, repeat, use_one_thread};
 use crate::harness::{ResultFolder, ResultPage};
 use problems::{ImageNet, ScoreKind};
@@ -217,7 +217,7 @@ impl ApproxBench {
                     engine: name.clone(),
                     labels: n,
                     max_error: errors.clone().fold(0.0, f64::max),
-                    mean_error: mean(errors),
+                    mean_error: mean(errors).unwrap_or(f64::NAN),
                     converged,
                     doubtful: found.trust[row].doubt().is_some(),
                     log_z_error: gap.is_finite().then_some(gap),
@@ -247,10 +247,11 @@ impl ApproxBench {
 
 impl CellMean {
     fn new(rows: &[&RowAnswer]) -> CellMean {
-        let of = |value: fn(&RowAnswer) -> f64| mean(rows.iter().map(|row| value(row)));
+        let of = |value: fn(&RowAnswer) -> f64| {
+            mean(rows.iter().map(|row| value(row))).unwrap_or(f64::NAN)
+        };
         let maybe = |value: fn(&RowAnswer) -> Option<f64>| {
-            let values = mean(rows.iter().filter_map(|row| value(row)));
-            (!values.is_nan()).then_some(values)
+            mean(rows.iter().filter_map(|row| value(row))).filter(|mean| !mean.is_nan())
         };
         CellMean {
             problem: rows[0].problem,

@@ -1,9 +1,10 @@
 //! Do the rows that an engine doubts have larger errors?
 
+use phex::metrics::mean;
 use serde::Serialize;
 
 use super::RowAnswer;
-use crate::harness::statistics::{mean, quantile, spearman};
+use crate::harness::statistics::{quantile, spearman};
 use crate::harness::table::{short, whole_percent};
 use crate::harness::{MarkdownTable, setups};
 
@@ -136,7 +137,7 @@ impl TrustLine {
         let spread = |value: fn(&RowAnswer) -> f64| {
             let mut sorted: Vec<f64> = rows.iter().map(|row| value(row)).collect();
             sorted.sort_by(f64::total_cmp);
-            let average = mean(sorted.iter().copied());
+            let average = mean(sorted.iter().copied()).unwrap_or(f64::NAN);
             [quantile(&sorted, 0.5), average, quantile(&sorted, 0.9), quantile(&sorted, 1.0)]
         };
         let wrong = rows.iter().filter(|row| row.max_error > WRONG).count();

@@ -1,6 +1,6 @@
 //! Reconciling: time per row of each engine, beside a convex solver and isotonic regression.
 //!
-//! Rows are logits of the sizes of RECONCILE.md: a random path from a leaf to the roots, and everything else. Trained
+//! Rows are logits with one mean for a random path from a leaf to the roots and another for everything else. Trained
 //! scores are those of a linear head on test rows. Our time is the best wall-clock time of a block of rows, or the mean
 //! CPU time if that is less because others used the core. Peers get the same inequalities and rows; their time is CPU time.
 

@@ -1,4 +1,4 @@
-//! Valid files with edits: flipped bytes, cuts, repeats, foreign bytes, and numbers that claim too much.
+//! Valid files with edits: flipped bytes, cuts, repeats, foreign bytes, and numbers that claim too large sizes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

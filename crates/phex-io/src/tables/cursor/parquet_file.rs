@@ -95,7 +95,7 @@ fn check_footer_of(mut file: &File, size: u64, path: &str) -> Result<(), Error> 
     if length > FOOTER_BYTES {
         return Err(damaged(
             path,
-            format!("its footer claims {length} bytes, and 64 MiB are allowed"),
+            format!("its footer claims {length} bytes, but at most 64 MiB are allowed"),
         ));
     }
     let Some(start) = end.checked_sub(length) else {

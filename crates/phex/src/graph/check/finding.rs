@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::super::{LabelId, Place, RelationGraph};
+use super::super::{LabelId, RelationGraph, SourceLocation};
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -141,8 +141,8 @@ pub struct Step {
     /// The relation in words.
     pub text: String,
     /// Where it was declared.
-    #[serde(skip_serializing_if = "Place::is_unknown")]
-    pub place: Place,
+    #[serde(skip_serializing_if = "SourceLocation::is_unknown")]
+    pub place: SourceLocation,
 }
 
 impl Step {
@@ -176,8 +176,8 @@ pub struct Finding {
     /// The relations that prove it, in order.
     pub chain: Vec<Step>,
     /// Where it was declared.
-    #[serde(skip_serializing_if = "Place::is_unknown")]
-    pub place: Place,
+    #[serde(skip_serializing_if = "SourceLocation::is_unknown")]
+    pub place: SourceLocation,
 }
 
 impl Finding {
@@ -188,7 +188,7 @@ impl Finding {
             labels: Vec::new(),
             message: message.into(),
             chain: Vec::new(),
-            place: Place::default(),
+            place: SourceLocation::default(),
         }
     }
 
@@ -205,7 +205,7 @@ impl Finding {
         self
     }
 
-    pub(super) fn place(mut self, place: &Place) -> Finding {
+    pub(super) fn place(mut self, place: &SourceLocation) -> Finding {
         self.place = place.clone();
         self
     }

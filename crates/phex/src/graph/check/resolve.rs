@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::super::builder::{GraphBuilder, RuleDraft, Symbol, SymbolId};
 use super::super::topology::Topology;
 use super::super::{
-    Exclusion, ExclusionRule, Hierarchy, Label, LabelId, OneOf, Place, RelationGraph,
-    RuleDeclaration, Strength,
+    Exclusion, ExclusionRule, Hierarchy, Label, LabelId, OneOf, RelationGraph, RuleDeclaration,
+    SourceLocation, Strength,
 };
 use super::cycles;
 use super::finding::{Finding, FindingKind, Step};
@@ -146,7 +146,7 @@ impl<'b> Resolver<'b> {
         given: Option<Strength>,
         default: Strength,
         labels: &[LabelId],
-        place: &Place,
+        place: &SourceLocation,
     ) -> Option<Strength> {
         if let Some(fault) = given.and_then(Strength::fault) {
             let names: Vec<&str> = labels.iter().map(|&id| self.name(id)).collect();
@@ -380,7 +380,12 @@ impl<'b> Resolver<'b> {
     }
 
     /// The valid members in ascending order, each once.
-    fn members(&mut self, symbols: &[SymbolId], what: &str, place: &Place) -> Vec<LabelId> {
+    fn members(
+        &mut self,
+        symbols: &[SymbolId],
+        what: &str,
+        place: &SourceLocation,
+    ) -> Vec<LabelId> {
         let mut labels: Vec<LabelId> =
             symbols.iter().filter_map(|&symbol| self.ids[symbol as usize]).collect();
         labels.sort_unstable();
@@ -401,9 +406,9 @@ impl<'b> Resolver<'b> {
         &mut self,
         what: &str,
         labels: &[LabelId],
-        (strength, place): (Strength, Place),
+        (strength, place): (Strength, SourceLocation),
         again: Strength,
-        here: &Place,
+        here: &SourceLocation,
     ) {
         let (kind, message) = if strength.same_cost(again) {
             (FindingKind::RepeatedRelation, format!("{what} is declared again (first at {place})"))

@@ -9,7 +9,7 @@
 use fixedbitset::FixedBitSet;
 
 use super::super::topology::Walk;
-use super::super::{Exclusion, Hierarchy, LabelId, Place, RelationGraph, Strength};
+use super::super::{Exclusion, Hierarchy, LabelId, RelationGraph, SourceLocation, Strength};
 use super::logic::Logic;
 use crate::Error;
 
@@ -97,12 +97,17 @@ impl RelationGraph {
         logic.each_implied(
             |parent, child| {
                 (limit.borrow_mut())()?;
-                hierarchy.push(Hierarchy { parent, child, strength, place: Place::default() });
+                hierarchy.push(Hierarchy {
+                    parent,
+                    child,
+                    strength,
+                    place: SourceLocation::default(),
+                });
                 Ok(())
             },
             |a, b| {
                 (limit.borrow_mut())()?;
-                let (name, place) = (None, Place::default());
+                let (name, place) = (None, SourceLocation::default());
                 exclusions.push(Exclusion { name, labels: vec![a, b], strength, place });
                 Ok(())
             },

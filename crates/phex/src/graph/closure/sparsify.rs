@@ -19,7 +19,8 @@ use fixedbitset::FixedBitSet;
 
 use super::super::topology::{Topology, Walk};
 use super::super::{
-    Exclusion, Hierarchy, LabelId, Place, RelationGraph, RuleDeclaration, Semantics, Strength,
+    Exclusion, Hierarchy, LabelId, RelationGraph, RuleDeclaration, Semantics, SourceLocation,
+    Strength,
 };
 use super::entail::decided;
 use super::logic::{ExclusiveSet, Logic, SetSource};
@@ -260,7 +261,7 @@ impl RelationGraph {
             self.exclusions.iter().map(|exclusion| (&*exclusion.labels, exclusion)).collect();
         let hard = |labels: &Vec<LabelId>| match names.get(&**labels) {
             Some(exclusion) if exclusion.strength.is_hard() => (*exclusion).clone(),
-            _ => explicit(labels.clone(), Strength::Hard, Place::default()),
+            _ => explicit(labels.clone(), Strength::Hard, SourceLocation::default()),
         };
         let mut exclusions: Vec<Exclusion> = minimal.exclusive.iter().map(hard).collect();
         exclusions.sort_by(|a, b| a.labels.cmp(&b.labels));
@@ -305,7 +306,7 @@ impl RelationGraph {
     }
 }
 
-fn explicit(labels: Vec<LabelId>, strength: Strength, place: Place) -> Exclusion {
+fn explicit(labels: Vec<LabelId>, strength: Strength, place: SourceLocation) -> Exclusion {
     Exclusion { name: None, labels, strength, place }
 }
 

@@ -43,6 +43,7 @@ use super::{FinishedRows, Reconciler};
 use crate::Error;
 use crate::graph::RelationGraph;
 use crate::infer::{Evidence, Number};
+use crate::metrics;
 use crate::numeric::mix;
 
 /// Fits parameters on rows whose labels are known, in part or in whole.
@@ -136,8 +137,9 @@ fn gather<T: Copy>(values: &[T], rows: &[usize], labels: usize) -> Vec<T> {
     rows.iter().flat_map(|&row| &values[row * labels..(row + 1) * labels]).copied().collect()
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+/// The mean loss of some rows; 0 without rows.
+fn mean(losses: &[f64]) -> f64 {
+    metrics::mean(losses.iter().copied()).unwrap_or(0.0)
 }
 
 /// A form with the loss of each row, judged by parameters fitted without it, or why it has none.

@@ -17,9 +17,9 @@
 //! multiplier is set such that the largest `ε` of its members is 0, which passes their surplus to
 //! their upper label once instead of counting it for each of them.
 
-use super::super::account::{Account, Ledger};
 use super::super::compile::NONE;
-use super::super::repair::{excess, fit_group};
+use super::super::rows::account::{Account, Ledger};
+use super::super::rows::repair::{excess, fit_group};
 use super::system::RowSystem;
 use crate::lists::Lists;
 use crate::numeric::Grid;

@@ -191,6 +191,7 @@ fn one_of_groups_agree_with_brute_force() {
 
 #[test]
 fn rows_do_not_depend_on_their_block() {
+    let mut models = 0;
     for seed in 0..20 {
         let mut random = Random::seed_from_u64(seed);
         let model = forest(&mut random, 30, (seed % 3) as usize);
@@ -221,7 +222,9 @@ fn rows_do_not_depend_on_their_block() {
             }
             assert_eq!(parts, whole, "seed {seed}, rows by {size}");
         }
+        models += 1;
     }
+    assert!(models > 10, "{models}");
 }
 
 /// A tree of the size of ImageNet: internal labels come first, and siblings exclude each other.

@@ -21,6 +21,10 @@
 //! share many children would oscillate between two states, as on the Gene Ontology, and training
 //! would collapse.
 //!
+//! `trw` shares no step with it. Its trees are listed, its messages cross the pairs and tables of any
+//! factor graph, and its bound is recomputed on each tree; a hierarchy needs only the closed
+//! fractions and sums above, in single precision as well.
+//!
 //! A row costs O(edges) per iteration, with four exponentials per edge. Rows run side by side.
 //! [`messages`] has the arithmetic.
 

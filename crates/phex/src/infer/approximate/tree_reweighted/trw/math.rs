@@ -1,7 +1,7 @@
 //! Sums of exponentials in the log domain, for rows side by side. Minus infinity represents a
 //! weight of 0.
 
-use crate::numeric::{Elementary, Lanes};
+use crate::numeric::{Elementary, Lanes, larger_and_share, log_add_lane};
 
 const NOTHING: f64 = f64::NEG_INFINITY;
 
@@ -35,25 +35,10 @@ fn twice_artanh(z: f64) -> f64 {
     sum * z
 }
 
-/// The larger of two logs, and the smaller weight as a fraction of the larger.
-#[inline(always)]
-fn split(a: f64, b: f64) -> (f64, f64) {
-    let high = if a > b { a } else { b };
-    let low = if a > b { b } else { a };
-    let gap = if low > NOTHING { low - high } else { NOTHING };
-    (high, gap.exp_downwards())
-}
-
 /// `log(eᵃ + eᵇ)`.
 #[inline(always)]
 pub(super) fn log_sum<const L: usize>(a: Lanes<f64, L>, b: Lanes<f64, L>) -> Lanes<f64, L> {
-    a.zip(b, log_add)
-}
-
-#[inline(always)]
-fn log_add(a: f64, b: f64) -> f64 {
-    let (high, part) = split(a, b);
-    high + part.ln_1p_unit()
+    a.zip(b, log_add_lane)
 }
 
 /// `log(eᵃ + eᵇ)` of two sums at once, in one loop over `both`, which is scratch memory.
@@ -68,7 +53,7 @@ pub(super) fn log_sums<const L: usize>(
         values.iter().for_each(|value| scratch.extend_from_slice(&value.0));
     }
     let [first, second] = both;
-    first.iter_mut().zip(second.iter()).for_each(|(a, b)| *a = log_add(*a, *b));
+    first.iter_mut().zip(second.iter()).for_each(|(a, b)| *a = log_add_lane(*a, *b));
     let mut sums = [Lanes::NONE; 2];
     sums.iter_mut().zip(first.chunks_exact(L)).for_each(|(sum, from)| sum.0.copy_from_slice(from));
     sums
@@ -114,8 +99,8 @@ impl Batch {
         for at in 0..length {
             let off = if odds[at] > 0.0 { -odds[at] } else { 0.0 };
             let on = if odds[at] > 0.0 { 0.0 } else { odds[at] };
-            let (above, x) = split(off - c01[at], on - c11[at]);
-            let (below, y) = split(off - c00[at], on - c10[at]);
+            let (above, x) = larger_and_share(off - c01[at], on - c11[at]);
+            let (below, y) = larger_and_share(off - c00[at], on - c10[at]);
             let message = above - below + twice_artanh((x - y) / (2.0 + x + y));
             sent[at] = finite(message);
         }

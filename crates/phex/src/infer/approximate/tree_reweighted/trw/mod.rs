@@ -11,6 +11,10 @@
 //! finite. A sweep costs O(pairs), where an exclusion group of k labels is k² / 2 pairs. The bound
 //! at the end costs O(labels) per tree. There are at least as many trees as the densest part of the
 //! graph has edges per label.
+//!
+//! `forests` shares no step with it. There the fractions are one over the number of parents, the
+//! trees are never listed and the bound is a closed sum that holds only after convergence; here
+//! trees are laid out, sweeps go through any factor graph, and the bound is recomputed on each tree.
 
 // Loops over lanes index several arrays at once.
 #![allow(clippy::needless_range_loop)]

@@ -7,19 +7,24 @@
 
 use multiversion::multiversion;
 
-use super::compile::{Families, NONE};
 use crate::numeric::Grid;
+use crate::reconcile::compile::{Families, NONE};
 
 /// How far the sum of this many numbers may be from its value by rounding alone.
 #[inline(always)]
-pub(super) fn rounding<T: Grid>(members: usize, size: f64) -> f64 {
+pub(in crate::reconcile) fn rounding<T: Grid>(members: usize, size: f64) -> f64 {
     T::STEP * size * (8.0 + (members as f64).sqrt())
 }
 
 /// By how much a row `sum ≤ limit` or `sum = limit` is violated. Rounding of an equation does not
 /// count.
 #[inline(always)]
-pub(super) fn excess<T: Grid>(sum: f64, limit: f64, equal: bool, members: usize) -> f64 {
+pub(in crate::reconcile) fn excess<T: Grid>(
+    sum: f64,
+    limit: f64,
+    equal: bool,
+    members: usize,
+) -> f64 {
     if !equal {
         return (sum - limit).max(0.0);
     }
@@ -28,7 +33,7 @@ pub(super) fn excess<T: Grid>(sum: f64, limit: f64, equal: bool, members: usize)
 }
 
 /// The largest violation of a row of a forest.
-pub(super) fn violation<T: Grid>(forest: &Families, q: &[T]) -> f64 {
+pub(in crate::reconcile) fn violation<T: Grid>(forest: &Families, q: &[T]) -> f64 {
     let mut worst = 0.0;
     for g in 0..forest.groups() {
         let members = forest.members(g);
@@ -45,7 +50,7 @@ pub(super) fn violation<T: Grid>(forest: &Families, q: &[T]) -> f64 {
 }
 
 /// Makes the probabilities of a forest consistent, from the top.
-pub(super) fn fit<T: Grid>(forest: &Families, q: &mut [T]) {
+pub(in crate::reconcile) fn fit<T: Grid>(forest: &Families, q: &mut [T]) {
     for g in 0..forest.groups() {
         let limit = match forest.parent[g] {
             NONE => T::ONE,
@@ -56,7 +61,7 @@ pub(super) fn fit<T: Grid>(forest: &Families, q: &mut [T]) {
 }
 
 /// Scales a group that exceeds its limit, or is not equal to it, such that it fits.
-pub(super) fn fit_group<T: Grid>(members: &mut [T], limit: T, equal: bool) {
+pub(in crate::reconcile) fn fit_group<T: Grid>(members: &mut [T], limit: T, equal: bool) {
     if let [only] = members {
         if equal || *only > limit {
             *only = limit;
@@ -113,7 +118,10 @@ fn limits<T: Grid, const L: usize>(forest: &Families, g: usize, q: &[[T; L]]) ->
 
 /// [`violation`] of rows side by side.
 #[multiversion(targets = "simd")]
-pub(super) fn violations<T: Grid, const L: usize>(forest: &Families, q: &[[T; L]]) -> [f64; L] {
+pub(in crate::reconcile) fn violations<T: Grid, const L: usize>(
+    forest: &Families,
+    q: &[[T; L]],
+) -> [f64; L] {
     let mut worst = [0.0; L];
     for g in 0..forest.groups() {
         let (members, limit) = (forest.members(g), limits(forest, g, q));
@@ -138,7 +146,7 @@ fn see_excess<T: Grid, const L: usize>(
 
 /// [`fit`] for rows side by side. Returns what is left of violations, which is rounding.
 #[multiversion(targets = "simd")]
-pub(super) fn fit_abreast<T: Grid, const L: usize>(
+pub(in crate::reconcile) fn fit_abreast<T: Grid, const L: usize>(
     forest: &Families,
     q: &mut [[T; L]],
 ) -> [f64; L] {
@@ -246,8 +254,8 @@ mod tests {
 
     #[test]
     fn rows_side_by_side_are_repaired_as_rows_by_themselves() {
-        use super::super::compile::forest_of;
         use crate::graph::ExclusionRule;
+        use crate::reconcile::compile::forest_of;
         use crate::testkit::RandomGraph;
         fn check<T: Grid>(forest: &Families, random: &mut Random) {
             let rows: Vec<[T; 8]> = (0..forest.nodes())

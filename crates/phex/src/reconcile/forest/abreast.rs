@@ -1,27 +1,27 @@
 //! Eight rows of a forest side by side, from answers to a repaired and accounted output.
 //!
 //! The sums over the groups of a tree are short, and rounding takes branches, so a row by itself
-//! uses a fraction of the processor. Eight rows have the same tree, and every step is the same
+//! uses a fraction of the CPU. Eight rows have the same tree, and every step is the same
 //! instruction for all of them. No step mixes rows, so the bits of a row depend on no other row.
 
 use multiversion::multiversion;
 
-use super::account::{Account, entries};
-use super::compile::{Families, NONE};
-use super::repair::{fit_abreast, violations};
-use super::rows::{Chunk, RunSettings, accepted, round};
 use crate::infer::Number;
+use crate::reconcile::compile::{Families, NONE};
+use crate::reconcile::rows::account::{Account, entries};
+use crate::reconcile::rows::repair::{fit_abreast, violations};
+use crate::reconcile::rows::{Chunk, RunSettings, accepted, round};
 
 /// How many rows stand side by side: as many doubles as the widest vectors hold.
-pub(super) const ABREAST: usize = 8;
+pub(in crate::reconcile) const ABREAST: usize = 8;
 
 /// Rows side by side; the arrays are in the order of the nodes.
-pub(super) struct RowsAbreast<T> {
+pub(in crate::reconcile) struct RowsAbreast<T> {
     /// The input as probabilities, and the values that are projected.
     input: Vec<[T; ABREAST]>,
-    pub(super) values: Vec<[f64; ABREAST]>,
+    pub(in crate::reconcile) values: Vec<[f64; ABREAST]>,
     /// The answer.
-    pub(super) z: Vec<[f64; ABREAST]>,
+    pub(in crate::reconcile) z: Vec<[f64; ABREAST]>,
     output: Vec<[T; ABREAST]>,
     /// What each label adds to the account, and how it shifts the loss of a truth.
     base: Vec<[f64; ABREAST]>,
@@ -30,16 +30,16 @@ pub(super) struct RowsAbreast<T> {
 
 /// What became of a row.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Settled {
-    pub(super) row: usize,
-    pub(super) account: Account,
-    pub(super) violation: f64,
+pub(in crate::reconcile) struct Settled {
+    pub(in crate::reconcile) row: usize,
+    pub(in crate::reconcile) account: Account,
+    pub(in crate::reconcile) violation: f64,
     /// Whether the output was written. Otherwise a legal truth could be worse off.
-    pub(super) accepted: bool,
+    pub(in crate::reconcile) accepted: bool,
 }
 
 impl<T: Number> RowsAbreast<T> {
-    pub(super) fn new(forest: &Families) -> RowsAbreast<T> {
+    pub(in crate::reconcile) fn new(forest: &Families) -> RowsAbreast<T> {
         let n = forest.nodes();
         RowsAbreast {
             input: vec![[T::ZERO; ABREAST]; n],
@@ -52,7 +52,7 @@ impl<T: Number> RowsAbreast<T> {
     }
 
     /// The largest violation of each of some rows by the input.
-    pub(super) fn violations(
+    pub(in crate::reconcile) fn violations(
         &mut self,
         chunk: &Chunk<'_, T>,
         forest: &Families,
@@ -63,7 +63,7 @@ impl<T: Number> RowsAbreast<T> {
     }
 
     /// Reads the input and the values of some rows.
-    pub(super) fn open(
+    pub(in crate::reconcile) fn open(
         &mut self,
         chunk: &Chunk<'_, T>,
         forest: &Families,
@@ -77,7 +77,7 @@ impl<T: Number> RowsAbreast<T> {
     }
 
     /// Rounds, repairs and accounts for the answers in `z`, and writes those that are accepted.
-    pub(super) fn finish(
+    pub(in crate::reconcile) fn finish(
         &mut self,
         chunk: &mut Chunk<'_, T>,
         forest: &Families,

@@ -1,9 +1,14 @@
 //! Rows as engines see them: checked input, one outcome per row, and the account of constant labels.
 
+pub(super) mod account;
+pub(super) mod input;
+pub(super) mod repair;
+pub(super) mod result;
+
 use multiversion::multiversion;
 
+use super::FinishedRows;
 use super::ReconcileLoss;
-use super::result::FinishedRows;
 use crate::infer::{Diagnosis, Number, Trust};
 use crate::numeric::{Grid, LogLane, probability_lane};
 

@@ -14,12 +14,12 @@
 
 use multiversion::multiversion;
 
-use super::abreast::ABREAST;
-use super::compile::{Families, NONE};
+use crate::reconcile::compile::{Families, NONE};
+use crate::reconcile::forest::abreast::ABREAST;
 
 /// A forest in preorder.
 #[derive(Debug)]
-pub(super) struct Preorder {
+pub(in crate::reconcile) struct Preorder {
     /// The node at each place.
     node: Vec<u32>,
     /// Where the labels below each place end. They begin behind it.
@@ -32,7 +32,7 @@ const SKIPPED: usize = 12;
 
 /// Scratch memory: the values and the least means, in preorder.
 #[derive(Debug, Default)]
-pub(super) struct PreorderScratch {
+pub(in crate::reconcile) struct PreorderScratch {
     value: Vec<[f64; ABREAST]>,
     least: Vec<[f64; ABREAST]>,
 }
@@ -42,7 +42,7 @@ impl Preorder {
     const DEPTH: usize = 24;
 
     /// `None` for a deep forest.
-    pub(super) fn of(forest: &Families) -> Option<Preorder> {
+    pub(in crate::reconcile) fn of(forest: &Families) -> Option<Preorder> {
         let n = forest.nodes();
         let parent = |v: usize| forest.parent[forest.group[v] as usize];
         let (mut depth, mut below) = (vec![0usize; n], vec![1u32; n]);
@@ -74,7 +74,7 @@ impl Preorder {
 /// The nearest values such that no child is above its parent. `values` holds the input and then the
 /// answer. Values that do not change keep their bits.
 #[multiversion(targets = "simd")]
-pub(super) fn pool_abreast(
+pub(in crate::reconcile) fn pool_abreast(
     order: &Preorder,
     values: &mut [[f64; ABREAST]],
     scratch: &mut PreorderScratch,
@@ -164,10 +164,10 @@ fn any_above(least: &[f64; ABREAST], mean: &[f64; ABREAST]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::compile::forest_of;
-    use super::super::pool::{PoolScratch, pool};
     use super::*;
     use crate::graph::GraphBuilder;
+    use crate::reconcile::compile::forest_of;
+    use crate::reconcile::pool::{PoolScratch, pool};
     use crate::testkit::{Random, RandomGraph};
 
     #[test]

@@ -54,7 +54,7 @@ pub struct Reconciled<T> {
 }
 
 impl<T: Scalar> Reconciled<T> {
-    pub(super) fn new(labels: usize, rows: usize) -> Reconciled<T> {
+    pub(in crate::reconcile) fn new(labels: usize, rows: usize) -> Reconciled<T> {
         Reconciled {
             labels,
             probabilities: vec![T::ZERO; rows * labels],

@@ -1,16 +1,18 @@
 //! Rows of a forest, from the input to a repaired and accounted output.
 
-use super::abreast::{ABREAST, RowsAbreast, Settled};
-use super::account::Ledger;
+pub(super) mod abreast;
+
 use super::compile::Families;
 use super::family::{self, Stopping};
 use super::plan::ReconcileEngine;
+use super::pool::abreast::{Preorder, PreorderScratch, pool_abreast};
 use super::pool::{PoolScratch, pool};
-use super::pool_abreast::{Preorder, PreorderScratch, pool_abreast};
-use super::repair;
+use super::rows::account::Ledger;
+use super::rows::repair;
 use super::rows::{Chunk, RowOutcome, RunSettings, accepted};
 use crate::infer::Number;
 use crate::numeric::sigmoid_slice;
+use abreast::{ABREAST, RowsAbreast, Settled};
 
 /// A forest and the engine for it.
 #[derive(Debug)]
@@ -220,7 +222,7 @@ impl RowOutcome {
     /// Adds what a part of the row gained.
     pub(super) fn add(
         &mut self,
-        account: super::account::Account,
+        account: super::rows::account::Account,
         violation: f64,
         passes: u32,
         exact: bool,

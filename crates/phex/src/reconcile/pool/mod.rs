@@ -7,6 +7,8 @@
 //! something merges, so rows that are nearly consistent cost O(labels), and any row costs O(labels ·
 //! log labels).
 
+pub(super) mod abreast;
+
 use super::compile::{Families, NONE};
 
 /// Scratch memory for rows of one forest.

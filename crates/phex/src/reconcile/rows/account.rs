@@ -20,33 +20,33 @@
 
 use multiversion::multiversion;
 
-use super::ReconcileLoss;
-use super::compile::Families;
 use crate::numeric::{Grid, LogLane, softplus_lane};
+use crate::reconcile::ReconcileLoss;
+use crate::reconcile::compile::Families;
 
 /// The sum that does not depend on the truth, and scratch memory.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(in crate::reconcile) struct Ledger {
     /// `x` for each label of the part, 0 for labels that did not move.
-    pub(super) shift: Vec<f64>,
+    pub(in crate::reconcile) shift: Vec<f64>,
     base: Vec<f64>,
     best: Vec<f64>,
 }
 
 /// What a row gains.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Account {
+pub(in crate::reconcile) struct Account {
     /// At least, whatever the truth.
-    pub(super) gain: f64,
+    pub(in crate::reconcile) gain: f64,
     /// How much the best output gains more, at most.
-    pub(super) gap: f64,
+    pub(in crate::reconcile) gap: f64,
 }
 
 impl Ledger {
     /// Fills `shift` and returns `Σ w [log(1 − q) − log(1 − p)]`.
     ///
     /// `values` are the logits of the input (its probabilities for the Brier score).
-    pub(super) fn compare<T: Grid>(
+    pub(in crate::reconcile) fn compare<T: Grid>(
         &mut self,
         loss: ReconcileLoss,
         values: &[f64],
@@ -62,18 +62,28 @@ impl Ledger {
     }
 
     /// `xᵀq`.
-    pub(super) fn mean<T: Grid>(&self, output: &[T]) -> f64 {
+    pub(in crate::reconcile) fn mean<T: Grid>(&self, output: &[T]) -> f64 {
         self.shift.iter().zip(output).map(|(shift, q)| shift * q.to_f64()).sum()
     }
 
     /// The account on a forest.
-    pub(super) fn close<T: Grid>(&mut self, forest: &Families, base: f64, output: &[T]) -> Account {
+    pub(in crate::reconcile) fn close<T: Grid>(
+        &mut self,
+        forest: &Families,
+        base: f64,
+        output: &[T],
+    ) -> Account {
         let most = self.most(forest);
         self.settle(base, most, output)
     }
 
     /// The account, given an upper bound of `xᵀy` over the legal states.
-    pub(super) fn settle<T: Grid>(&self, base: f64, most: f64, output: &[T]) -> Account {
+    pub(in crate::reconcile) fn settle<T: Grid>(
+        &self,
+        base: f64,
+        most: f64,
+        output: &[T],
+    ) -> Account {
         Account { gain: base - most, gap: (most - self.mean(output)).max(0.0) }
     }
 
@@ -88,7 +98,7 @@ impl Ledger {
             let most =
                 best[forest.members(g)].iter().fold(floor, |a, &b| if a > b { a } else { b });
             match forest.parent[g] {
-                super::compile::NONE => total += most,
+                crate::reconcile::compile::NONE => total += most,
                 parent => best[parent as usize] += most,
             }
         }
@@ -98,7 +108,7 @@ impl Ledger {
 
 /// For each label without its weight: `log(1 − q) − log(1 − p)` and `x`, or 0 and 0 if it did not
 /// move.
-pub(super) fn entries<T: Grid>(
+pub(in crate::reconcile) fn entries<T: Grid>(
     loss: ReconcileLoss,
     values: &[f64],
     input: &[T],

@@ -1,11 +1,11 @@
 //! What users should know about their values: scores that look like finished probabilities,
 //! probabilities that look like one softmax, and values that are clipped.
 
-use super::{FinishedRows, Reconciled};
 use crate::Error;
 use crate::graph::RelationGraph;
 use crate::infer::Number;
 use crate::numeric::{Scalar, logit};
+use crate::reconcile::{FinishedRows, Reconciled};
 
 /// Sees values that are meant to be scores, and says whether they look like finished probabilities.
 ///
