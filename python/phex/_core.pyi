@@ -540,6 +540,9 @@ class Reconciler:
     @property
     def report(self) -> tuple[str, str] | None: ...
     def run(self, values: Scores, *, logits: bool = False) -> Reconciled: ...
+    def gradient(
+        self, values: Scores, probabilities: Scores, upstream: Scores, *, logits: bool = False
+    ) -> Scores: ...
     def fit(
         self,
         values: Scores,

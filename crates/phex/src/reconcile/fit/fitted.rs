@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::calibration::{calibrated, exact_engine, logits_of};
+use super::calibration::{calibrated, exact_engine, logits_of, pull_back};
 use super::levels::Levels;
 use super::parameters::FittedParameters;
 use super::report::FitReport;
@@ -109,5 +109,34 @@ impl FittedReconciler {
         }
         let calibrated = self.calibrate(rows)?;
         self.inner.reconciler.run(FinishedRows::Logits(&calibrated))
+    }
+
+    /// The derivative of a loss with respect to the input as it came, as [`Reconciler::gradient`]
+    /// computes it, through the calibration.
+    ///
+    /// # Errors
+    /// Those of [`Reconciler::gradient`], and [`Error::NoGradient`] for forms that infer.
+    pub fn gradient<T: Number>(
+        &self,
+        rows: FinishedRows<'_, T>,
+        answer: &[T],
+        upstream: &[T],
+    ) -> Result<Vec<T>, Error> {
+        let inner = &*self.inner;
+        if inner.parameters.keeps_logits() {
+            return inner.reconciler.gradient(rows, answer, upstream);
+        }
+        let form = inner.parameters.form;
+        if form.infers() {
+            let reason = format!(
+                "the fitted form `{form}` calibrates them by inference; fit again with the other forms only"
+            );
+            return Err(Error::NoGradient { reason });
+        }
+        let calibrated = self.calibrate(rows)?;
+        let calibrated = FinishedRows::Logits(calibrated.as_slice());
+        let mut gradient = inner.reconciler.gradient(calibrated, answer, upstream)?;
+        pull_back(&inner.parameters, &inner.levels, rows, &mut gradient);
+        Ok(gradient)
     }
 }

@@ -28,7 +28,7 @@ fn check_graph(
         scores.map(|(at, score)| form.of(6.0 * (score / 6.0 + 1e-3 * at as f64).tanh())).collect();
     let weights = Random::new(seed).normals(n * ROWS);
     let answer = reconciler.run(form.rows(&values)).unwrap();
-    let gradient = reconciler.gradient(form.rows(&values), &answer, &weights).unwrap();
+    let gradient = reconciler.gradient(form.rows(&values), &answer.probabilities, &weights).unwrap();
     let loss = |values: &[f64], row: usize| -> f64 {
         let answer = reconciler.run(form.rows(&values[row * n..(row + 1) * n])).unwrap();
         let weights = &weights[row * n..(row + 1) * n];
@@ -163,8 +163,8 @@ fn gradients_of_single_precision_are_close() {
         let rows_32 = FinishedRows::Logits(scores_32.as_slice());
         let answer = reconciler.run(rows).unwrap();
         let answer_32 = reconciler.run(rows_32).unwrap();
-        let wide = reconciler.gradient(rows, &answer, &weights).unwrap();
-        let single = reconciler.gradient(rows_32, &answer_32, &weights_32).unwrap();
+        let wide = reconciler.gradient(rows, &answer.probabilities, &weights).unwrap();
+        let single = reconciler.gradient(rows_32, &answer_32.probabilities, &weights_32).unwrap();
         for (a, b) in wide.iter().zip(&single) {
             assert!((a - f64::from(*b)).abs() < 1e-3, "{class:?} {seed}: {a} {b}");
         }
@@ -178,7 +178,7 @@ fn gradients_need_rows_of_the_answer() {
     let reconciler = Reconciler::compile(&graph, &ReconcileOptions::default()).unwrap();
     let values = vec![0.5; 2 * n];
     let rows = FinishedRows::Probabilities(values.as_slice());
-    let answer = reconciler.run(rows).unwrap();
+    let answer = reconciler.run(rows).unwrap().probabilities;
     assert!(reconciler.gradient(rows, &answer, &vec![1.0; n]).is_err());
     let fewer = FinishedRows::Probabilities(&values[..n]);
     assert!(reconciler.gradient(fewer, &answer, &vec![1.0; n]).is_err());
