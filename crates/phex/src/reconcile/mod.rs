@@ -26,6 +26,7 @@
 
 mod abreast;
 mod account;
+mod best;
 mod categorical;
 mod closure;
 mod compile;
@@ -44,6 +45,7 @@ mod repair;
 mod result;
 mod rows;
 
+pub use best::{best_sets, scores_of};
 pub use fit::{
     BrokenRelation, FitCandidate, FitForm, FitOptions, FitReport, FittedParameters,
     FittedReconciler, IllegalTruths, LevelParameters, fit,
