@@ -242,10 +242,11 @@ class Reconciler:
         """Rows of values. Raises with advice if exactly the leaves have columns."""
         leaves = self.graph.leaves
         names = getattr(p, "columns", None)
-        rows = read_scores(p, self.labels) if names is None else None
-        if rows is None:
+        rows = None
+        if names is not None:
             only = {str(name) for name in names} == set(leaves)
         else:
+            rows = read_scores(p, self.labels)
             only = rows.values.shape[1] == len(leaves)
         if only and len(leaves) < len(self):
             raise InputError(
