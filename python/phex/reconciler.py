@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phex._core import Graph, ReconcilePlan
+from phex._core import Graph, ReconcilePlan, best_sets
 from phex._core import Reconciler as Core
 from phex._types import Flags, Float64
 from phex.errors import InputError
-from phex.tables import evidence_codes, read_scores
+from phex.tables import Rows, evidence_codes, read_scores
 
 __all__ = ["Reconciled", "Reconciler", "reconcile"]
 
@@ -84,7 +84,7 @@ class Reconciler:
     the log loss of the row falls by at least its `gain`.
 
     Probabilities are rows × labels: a numpy array, nested lists, a data frame of pandas or polars, whose
-    columns are found by the names of the labels, or a tensor of PyTorch without a gradient.
+    columns are found by the names of the labels, or a tensor of PyTorch, whose answer has a gradient.
     Probabilities of exactly 0 and 1 are allowed. In a row that changes, they count as logits of ±30
     (±15 in float32), because their loss would be infinite otherwise.
 
@@ -96,7 +96,7 @@ class Reconciler:
             in which missing labels have the weight 1.
         tolerance: Iterative engines stop when no relation is violated by more.
         passes: Iterative engines stop after this many passes if nothing is worse by then.
-        engine: Use this engine wherever it fits, for comparisons.
+        engine: Use this engine wherever it fits, for comparisons; the cheapest one handles the rest.
 
     >>> import phex
     >>> graph = phex.GraphBuilder().hierarchy("animal", "dog").build()
@@ -149,7 +149,7 @@ class Reconciler:
             from phex.torch.reconcile import reconcile_tensor
 
             return self._told(reconcile_tensor(self._core, p, logits))
-        rows = read_scores(p, self.labels)
+        rows = self._read(p)
         found = self._core.run(rows.values, logits=logits)
         return self._told(
             Reconciled(
@@ -163,6 +163,29 @@ class Reconciler:
                 found.error,
             )
         )
+
+    def best_sets(self, q: Any) -> Any:
+        """The best legal label set of each row of reconciled probabilities: True for labels that are on.
+
+        That is the legal set with the lowest log loss, and so the one that the probabilities make most
+        likely. Thresholds need not find it: a one-of group may have no label above 0.5.
+
+        Args:
+            q: The probabilities that `run` found, in any form that it takes.
+
+        >>> import phex
+        >>> graph = phex.GraphBuilder().one_of("kind", ["cat", "dog", "owl"]).build()
+        >>> reconciler = phex.Reconciler(graph)
+        >>> q = reconciler.run([0.4, 0.5, 0.3]).probabilities
+        >>> reconciler.best_sets(q)
+        array([False,  True, False])
+        """
+        if _is_tensor(q):
+            from phex.torch.reconcile import best_tensor
+
+            return best_tensor(self.graph, q)
+        rows = read_scores(q, self.labels)
+        return rows.restore(best_sets(self.graph, rows.values), self.labels)
 
     def fit(
         self,
@@ -192,7 +215,7 @@ class Reconciler:
                 default.
             rows: The largest number of rows that are used; 20,000 by default.
         """
-        read = read_scores(p, self.labels)
+        read = self._read(p)
         codes = evidence_codes(truth, read.values.shape[0], self.labels)
         if codes is None:
             raise InputError("the truth is needed: 1 (on), 0 (off) or -1 (unknown)")
@@ -214,6 +237,24 @@ class Reconciler:
         """What `fit` saw: the candidates with their held-out losses, and the rows that it left out."""
         found = self._core.report
         return None if found is None else json.loads(found[0])
+
+    def _read(self, p: Any) -> Rows:
+        """Rows of values. Raises with advice if exactly the leaves have columns."""
+        leaves = self.graph.leaves
+        names = getattr(p, "columns", None)
+        rows = None
+        if names is not None:
+            only = {str(name) for name in names} == set(leaves)
+        else:
+            rows = read_scores(p, self.labels)
+            only = rows.values.shape[1] == len(leaves)
+        if only and len(leaves) < len(self):
+            raise InputError(
+                "only the leaves have columns, and every label needs one; if the classifier decides "
+                "between the leaves, build the graph with single_label(), and its `marginals` give the "
+                "other labels, from the logits of the leaves and 0 for the other labels"
+            )
+        return rows or read_scores(p, self.labels)
 
     def _told(self, answer: Reconciled) -> Reconciled:
         """Warns of rows that did not converge."""

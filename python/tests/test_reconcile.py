@@ -117,7 +117,8 @@ def test_zero_and_one_are_allowed() -> None:
         ([[0.5, 1.5, 0.1]], "row 0: 1.5 is not a probability of `dog`"),
         ([[0.5, 0.1, 0.1], [0.5, 0.5, -0.1]], "row 1: -0.1 is not a probability of `cat`"),
         ([[np.nan, 0.1, 0.1]], "row 0: NaN is not a probability of `animal`"),
-        ([[0.5, 0.1]], "2"),
+        ([[0.5, 0.1]], r"only the leaves have columns.*single_label\(\)"),
+        ([[0.5, 0.1, 0.1, 0.1]], "4"),
         (["x", "y", "z"], "must be numbers"),
         ([[0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.1, 0.1, 0.8]], "every row sums to 1 over all 3 labels"),
     ],
@@ -131,6 +132,16 @@ def test_bad_options_and_columns_are_named() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(phex.InputError, match="no column for the label `cat`"):
         phex.reconcile(ANIMALS, pandas.DataFrame({"animal": [0.5], "dog": [0.5]}))
+    leaves = pandas.DataFrame({"cat": [0.5], "dog": [0.5]})
+    with pytest.raises(phex.InputError, match="only the leaves have columns"):
+        phex.reconcile(ANIMALS, leaves)
+    with pytest.raises(phex.InputError, match="only the leaves have columns"):
+        phex.Reconciler(ANIMALS).fit(leaves, [[1, 1, 0]])
+    with pytest.raises(phex.InputError, match="`dog` and `cat` exclude each other"):
+        phex.Reconciler(ANIMALS, loss="brier")
+    soft = phex.GraphBuilder().hierarchy("animal", "dog", phex.Strength.w(1.0)).build()
+    with pytest.raises(phex.InputError, match="the Brier score needs hard relations"):
+        phex.Reconciler(soft, loss="brier")
     with pytest.raises(phex.InputError, match="no relations"):
         phex.Reconciler(phex.GraphBuilder().label("dog").build())
     with pytest.raises(phex.InputError, match="`logg` is not a loss"):
@@ -159,8 +170,6 @@ def test_tensors_keep_shape_and_type() -> None:
     assert answer.gain.shape == (8,)
     flat = phex.reconcile(ANIMALS, p.reshape(8, 3).numpy())
     assert (answer.probabilities.reshape(8, 3).numpy() == flat).all()
-    with pytest.raises(phex.InputError, match="no gradient"):
-        phex.reconcile(ANIMALS, p.requires_grad_())
     half = phex.reconcile(ANIMALS, torch.rand(3).half())
     assert half.dtype == torch.float32
     with pytest.raises(phex.InputError, match="floating-point"):
@@ -196,5 +205,107 @@ def test_labelled_rows_calibrate_the_levels() -> None:
     report = plain.fit(p[:400], illegal, forms=["temperature"], folds=3).report
     assert report is not None
     assert report["illegal"]["rows"] == 7
+    broken = truth[:400].copy()
+    broken[5:] = [1, 1, 1]
+    with pytest.raises(phex.InputError, match=r"395 rows break hard relations: .* \(395 rows\)"):
+        plain.fit(p[:400], broken)
+    softmax = np.full((400, 3), 1.0 / 3.0)
+    softmax[:, 0], softmax[:, 1] = 0.2, 0.8 - 1.0 / 3.0
+    with pytest.raises(phex.InputError, match="every row sums to 1 over all 3 labels"):
+        plain.fit(softmax, truth[:400])
     with pytest.raises(phex.InputError, match="`heat` is not a form"):
         plain.fit(p[:400], truth[:400], forms=["heat"])
+
+
+def random_rows(graph: phex.Graph, dtype: type) -> np.ndarray:
+    logits = np.random.default_rng(len(graph)).normal(0.0, 3.0, size=(40, len(graph)))
+    return (1.0 / (1.0 + np.exp(-logits))).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("engine", ["closure", "newton"])
+def test_no_legal_truth_makes_a_row_of_a_dag_worse(engine: str, dtype: type) -> None:
+    builder = phex.GraphBuilder().hierarchy("a", "c").hierarchy("b", ["c", "d"])
+    graph = (builder if engine == "closure" else builder.exclusion(["a", "d", "e"])).build()
+    reconciler = phex.Reconciler(graph)
+    assert reconciler.plan.engines == [engine]
+    p = random_rows(graph, dtype)
+    answer = reconciler.run(p)
+    q = answer.probabilities
+    assert (answer.violation == 0.0).all()
+    assert not answer.unchanged.all()
+    for row in range(len(p)):
+        for truth in graph.states():
+            before = log_loss(truth, p[row].astype(np.float64))
+            after = log_loss(truth, q[row].astype(np.float64))
+            assert after <= before - answer.gain[row] + 1e-9 * (1.0 + before)
+
+
+def test_soft_relations_cost_no_truth_more_than_it_pays() -> None:
+    builder = phex.GraphBuilder().hierarchy("a", "b", phex.Strength.w(0.7))
+    builder.exclusion(["b", "c"], phex.Strength.w(1.2)).hierarchy("c", "d")
+    graph = builder.build()
+    a, b, c, d = (graph.index(label) for label in "abcd")
+    reconciler = phex.Reconciler(graph)
+    assert reconciler.plan.engines == ["newton"]
+    assert reconciler.plan.soft == 2
+    p = random_rows(graph, np.float64)
+    answer = reconciler.run(p)
+    checked = 0
+    for bits in range(16):
+        truth = np.array([bool(bits >> at & 1) for at in range(4)])
+        if truth[d] and not truth[c]:
+            continue
+        cost = 0.7 * (truth[b] and not truth[a]) + 1.2 * (truth[b] and truth[c])
+        for row in range(len(p)):
+            before, after = log_loss(truth, p[row]), log_loss(truth, answer.probabilities[row])
+            assert after <= before - answer.gain[row] + cost + 1e-9 * (1.0 + before)
+            checked += 1
+    assert checked == 12 * len(p)
+
+
+def test_no_path_makes_a_row_of_softmax_heads_worse() -> None:
+    builder = phex.GraphBuilder().hierarchy("a", ["c", "d"]).hierarchy("b", "e")
+    graph = builder.single_label().build()
+    logits = np.random.default_rng(5).normal(0.0, 2.0, size=(40, len(graph)))
+    p = np.empty_like(logits)
+    for level in (graph.roots, graph.leaves):
+        columns = [graph.index(label) for label in level]
+        exp = np.exp(logits[:, columns])
+        p[:, columns] = exp / exp.sum(axis=1, keepdims=True)
+    reconciler = phex.Reconciler(graph, loss="categorical")
+    assert reconciler.plan.engines == ["categorical"]
+    answer = reconciler.run(p)
+    for row in range(len(p)):
+        for truth in graph.states():
+            before, after = (-np.log(table[row][truth]).sum() for table in (p, answer.probabilities))
+            assert after <= before - answer.gain[row] + 1e-9 * (1.0 + before)
+
+
+def test_an_engine_is_used_where_it_fits() -> None:
+    builder = phex.GraphBuilder().hierarchy("animal", ["dog", "cat"]).exclude("siblings")
+    graph = builder.hierarchy("red", "wine").build()
+    plan = phex.Reconciler(graph, engine="pool").plan
+    assert sorted(plan.engines) == ["family", "pool"]
+    assert "`pool` is only for forests" in plan.text
+    assert "is only" not in phex.Reconciler(graph).plan.text
+
+
+def test_the_best_legal_sets() -> None:
+    graph = phex.GraphBuilder().one_of("kind", ["cat", "dog", "owl"]).hierarchy("dog", "husky").build()
+    reconciler = phex.Reconciler(graph)
+    p = np.random.default_rng(3).uniform(0.05, 0.95, size=(30, len(graph)))
+    q = reconciler.run(p).probabilities
+    found = reconciler.best_sets(q)
+    states = graph.states()
+    for row, best in zip(q, found, strict=True):
+        losses = [log_loss(truth, row) for truth in states]
+        assert (states[int(np.argmin(losses))] == best).all()
+    assert (reconciler.best_sets(q[0]) == found[0]).all()
+    # On a hierarchy, they are the labels above one half.
+    hierarchy = phex.GraphBuilder().hierarchy("a", ["b", "c"]).hierarchy("b", "d").build()
+    reconciler = phex.Reconciler(hierarchy)
+    q = reconciler.run(np.random.default_rng(4).uniform(0.05, 0.95, size=(30, 4))).probabilities
+    assert (reconciler.best_sets(q) == (q > 0.5)).all()
+    with pytest.raises(phex.InputError, match="row 0: 2 is not a probability of `a`"):
+        reconciler.best_sets([2.0, 0.5, 0.5, 0.5])

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use crate::arrays::{Scores, matrix, vector};
 use crate::errors::Failure;
 use crate::graph::Graph;
+use crate::threads::detached;
 
 /// The label set of each row (rows × labels), and the label that the rule chose.
 ///
@@ -33,6 +34,27 @@ pub(crate) fn decide<'py>(
     let on = rows.clone().flat_map(|row| decisions.row(row).iter().copied()).collect();
     let chosen = rows.map(|row| decisions.chosen(row).map_or(-1, |id| id.index() as i64)).collect();
     Ok((matrix(py, on, decisions.rows(), decisions.labels())?, vector(py, chosen)))
+}
+
+/// The best legal label set of each row of finished probabilities: rows × labels.
+#[pyfunction]
+pub(crate) fn best_sets<'py>(
+    py: Python<'py>,
+    graph: &Graph,
+    probabilities: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let decisions = match Scores::read(probabilities, graph.0.len())? {
+        Scores::Single(table) => {
+            let values = table.values();
+            detached(py, || phex::reconcile::best_sets(&graph.0, &values))??
+        }
+        Scores::Double(table) => {
+            let values = table.values();
+            detached(py, || phex::reconcile::best_sets(&graph.0, &values))??
+        }
+    };
+    let on = (0..decisions.rows()).flat_map(|row| decisions.row(row).iter().copied()).collect();
+    matrix(py, on, decisions.rows(), decisions.labels())
 }
 
 fn decided<T: Number>(

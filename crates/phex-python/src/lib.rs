@@ -33,7 +33,7 @@ mod _core {
         arrays::read_evidence,
         builder::GraphBuilder,
         cuda::CudaEngine,
-        decide::decide,
+        decide::{best_sets, decide},
         engine::Engine,
         errors::{bad_score, contradiction},
         graph::Graph,

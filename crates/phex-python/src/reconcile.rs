@@ -49,6 +49,18 @@ impl Compiled {
             Compiled::Fitted(fitted) => fitted.run(rows),
         }
     }
+
+    fn gradient<T: Cell>(
+        &self,
+        rows: FinishedRows<'_, T>,
+        answer: &[T],
+        upstream: &[T],
+    ) -> Result<Vec<T>, phex::Error> {
+        match self {
+            Compiled::Plain(reconciler) => reconciler.gradient(rows, answer, upstream),
+            Compiled::Fitted(fitted) => fitted.gradient(rows, answer, upstream),
+        }
+    }
 }
 
 /// The parts of a graph that one engine reconciles.
@@ -302,6 +314,31 @@ impl ReconcilerCore {
             Scores::Double(table) => self.answer(py, &table, logits),
         }
     }
+
+    /// The derivatives with respect to rows, from `upstream`, those with respect to `probabilities`,
+    /// which `run` made of these rows. All three are arrays of the same type.
+    #[pyo3(signature = (values, probabilities, upstream, *, logits=false))]
+    fn gradient<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+        probabilities: &Bound<'py, PyAny>,
+        upstream: &Bound<'py, PyAny>,
+        logits: bool,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let read = |array| Scores::read(array, self.__len__());
+        match (read(values)?, read(probabilities)?, read(upstream)?) {
+            (Scores::Single(values), Scores::Single(answer), Scores::Single(upstream)) => {
+                self.derived(py, [&values, &answer, &upstream], logits)
+            }
+            (Scores::Double(values), Scores::Double(answer), Scores::Double(upstream)) => {
+                self.derived(py, [&values, &answer, &upstream], logits)
+            }
+            _ => Err(Failure::input(
+                "the values, the probabilities and the derivatives must have the same type",
+            )),
+        }
+    }
 }
 
 impl ReconcilerCore {
@@ -318,6 +355,18 @@ impl ReconcilerCore {
         let rows = finished(&values, logits);
         let evidence = evidence.unwrap_or_default();
         Ok(detached(py, || reconcile::fit(&self.graph, rows, &evidence, options))??)
+    }
+
+    fn derived<'py, T: Cell>(
+        &self,
+        py: Python<'py>,
+        tables: [&Table<'_, T>; 3],
+        logits: bool,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let [values, answer, upstream] = tables.map(Table::values);
+        let rows = finished(&values, logits);
+        let found = detached(py, || self.compiled.gradient(rows, &answer, &upstream))??;
+        matrix(py, found, tables[0].rows, tables[0].columns)
     }
 
     fn answer<T: Cell>(

@@ -194,6 +194,12 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    /// Reconciled probabilities have no derivative that could be computed.
+    #[error("these reconciled probabilities have no gradient: {reason}")]
+    NoGradient {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// Parameters of reconciling cannot be fitted, or do not belong to this graph.
     #[error("the fit is not possible: {reason}")]
     Unfittable {

@@ -12,9 +12,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from phex._core import Graph
+from phex._core import Graph, best_sets
 from phex._types import Flags, Float64
-from phex.model import Model
 from phex.reconciler import Reconciled, Reconciler
 from phex.sklearn._answers import RelationAnswers
 from phex.sklearn._classifier import read_weights
@@ -178,6 +177,4 @@ class RelationReconciler(WrappedEstimator, RelationAnswers):
         return p
 
     def _consistent(self, X: Any) -> Flags:
-        p = np.clip(self.predict_marginals(X), 1e-13, 1.0 - 1e-13)
-        answer: Flags = Model(self.graph_).map(np.log(p) - np.log1p(-p))
-        return answer
+        return best_sets(self.graph_, self.predict_marginals(X))

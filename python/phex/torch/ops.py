@@ -20,7 +20,7 @@ from phex.tables import read_weights
 from phex.torch import cuda
 from phex.torch.relations import Relations, find
 
-__all__ = ["array_of", "marginals", "relation_loss", "tensor_of"]
+__all__ = ["array_of", "marginals", "once", "relation_loss", "tensor_of"]
 
 #: Rows that are moved at a time, so that memory stays small.
 _CHUNK = 256
@@ -90,12 +90,12 @@ class _Once(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         """Raises, because there is no second derivative."""
         raise RuntimeError(
-            "phex has no second derivatives of relation layers and losses: "
+            "phex has no second derivatives of relation layers, losses and reconciling: "
             "take gradients without create_graph=True, or detach them"
         )
 
 
-def _once(derivative: Tensor | None, inputs: tuple[Tensor | None, ...]) -> Tensor | None:
+def once(derivative: Tensor | None, inputs: tuple[Tensor | None, ...]) -> Tensor | None:
     """A first derivative that raises if it is differentiated again."""
     if derivative is None or not torch.is_grad_enabled():
         return derivative
@@ -217,7 +217,7 @@ def _marginals_derivative(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
             gradient, logits, evidence, strengths, ctx.key, wanted
         )
     inputs = (gradient, logits, strengths)
-    return _once(by_logits, inputs), None, _once(by_strengths, inputs) if wanted else None, None
+    return once(by_logits, inputs), None, once(by_strengths, inputs) if wanted else None, None
 
 
 marginals.register_autograd(_marginals_derivative, setup_context=_marginals_context)
@@ -334,7 +334,7 @@ def _loss_derivative(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Any, ...]:
                 logits, evidence, factor, strengths, ctx.key, ctx.loss
             )
         product = by_logits * (gradient if ctx.total else gradient.unsqueeze(-1))
-    return _once(product, inputs), None, None, _once(by_strengths, inputs), None, None, None, None
+    return once(product, inputs), None, None, once(by_strengths, inputs), None, None, None, None
 
 
 relation_loss.register_autograd(_loss_derivative, setup_context=_loss_context)

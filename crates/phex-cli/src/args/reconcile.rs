@@ -53,7 +53,8 @@ pub(crate) struct ReconcileCommand {
     /// Stop iterating when no relation is violated by more than this
     #[arg(long, value_name = "VIOLATION", default_value_t = ReconcileOptions::default().tolerance)]
     pub(crate) tolerance: f64,
-    /// Use this engine wherever it fits, for comparisons [default: the cheapest]
+    /// Use this engine wherever it fits, for comparisons; the cheapest handles the rest [default: the
+    /// cheapest]
     #[arg(long, value_name = "NAME", value_parser = named::<ReconcileEngine>())]
     pub(crate) engine: Option<ReconcileEngine>,
     /// Number of threads

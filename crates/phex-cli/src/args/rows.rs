@@ -68,6 +68,10 @@ pub(crate) struct MapCommand {
     /// File of the label sets, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
+    /// Table of finished probabilities instead of scores, such as those of `phex reconcile`: their
+    /// logits are the scores
+    #[arg(long, value_name = "FILE", conflicts_with = "scores")]
+    pub(crate) probabilities: Option<PathBuf>,
     /// Label sets per row
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
     pub(crate) top: usize,

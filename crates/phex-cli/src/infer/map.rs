@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use phex::Error;
 use phex::infer::{Block, Engine, LabelSet, Method, Options, Plan, Refusal, RowStatus, Want};
 use phex::model::Model;
+use phex::reconcile::scores_of;
 use phex_io::{ScoreRows, ScoreValues};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -39,12 +40,16 @@ struct Line<'a> {
 
 pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    command.rows.files().writes_with_summary(&command.out).check()?;
+    let files = command.rows.files().reads(&command.probabilities);
+    files.writes_with_summary(&command.out).check()?;
     use_threads(command.rows.threads);
     let model = Arc::new(command.rows.input.model()?);
     let (engine, plan) = compile(&model, &command.rows.engine)
         .with_context(|| command.rows.input.path.display().to_string())?;
-    let mut source = Source::of(&command.rows, model.names())?;
+    let mut source = match &command.probabilities {
+        Some(path) => Source::of_probabilities(path, &command.rows.table, model.names())?,
+        None => Source::of(&command.rows, model.names())?,
+    };
     let mut summary = Summary::of(plan);
     let annealed = engine.plan().method == Method::Anneal;
     if annealed {
@@ -67,6 +72,8 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let most = if annealed { ANNEALED } else { piece(model.len()) };
     while let Some((ScoreRows { count, values, kept }, evidence)) = source.next(most)? {
         let scores = match values {
+            ScoreValues::F32(values) if command.probabilities.is_some() => scores_of(&values),
+            ScoreValues::F64(values) if command.probabilities.is_some() => scores_of(&values),
             ScoreValues::F32(scores) => scores.into_iter().map(f64::from).collect(),
             ScoreValues::F64(scores) => scores,
         };

@@ -59,6 +59,12 @@ pub(crate) fn use_threads(threads: Option<usize>) {
     }
 }
 
+/// The format of the table of scores, if it is given.
+fn table_format(arguments: &TableArguments) -> anyhow::Result<Option<TableFormat>> {
+    let format = arguments.table_format.as_deref().map(TableFormat::from_str).transpose();
+    format.map_err(anyhow::Error::msg)
+}
+
 /// A row of zeros, for a model that holds its own scores.
 fn zeros(labels: usize) -> ScoreRows {
     ScoreRows { count: 1, values: ScoreValues::F64(vec![0.0; labels]), kept: Vec::new() }
@@ -79,26 +85,46 @@ impl Source {
         Source::open(&arguments.table, labels, zeros)
     }
 
+    /// A table of finished probabilities, and the given evidence.
+    pub(super) fn of_probabilities(
+        path: &Path,
+        arguments: &TableArguments,
+        labels: &[String],
+    ) -> anyhow::Result<Source> {
+        let (format, keep) = (table_format(arguments)?, &arguments.keep);
+        let reader =
+            ScoreReader::open_probabilities(path, format, labels, keep, &Limits::default())?;
+        Source::with(Scores::Table(Box::new(reader)), arguments, labels)
+    }
+
     /// The given table of scores, or else these rows.
     pub(crate) fn open(
         arguments: &TableArguments,
         labels: &[String],
         rows: Option<ScoreRows>,
     ) -> anyhow::Result<Source> {
-        let format = arguments.table_format.as_deref().map(TableFormat::from_str).transpose();
-        let format = format.map_err(anyhow::Error::msg)?;
-        let (keep, limits) = (arguments.keep.clone(), Limits::default());
+        let (format, keep, limits) = (table_format(arguments)?, &arguments.keep, Limits::default());
         let scores = match (&arguments.scores, rows) {
             (Some(path), _) => {
-                Scores::Table(Box::new(ScoreReader::open(path, format, labels, &keep, &limits)?))
+                Scores::Table(Box::new(ScoreReader::open(path, format, labels, keep, &limits)?))
             }
             (None, Some(rows)) => Scores::Rows(Some(rows)),
             (None, None) => {
                 bail!("--scores FILE is missing: a table of logits, one column per label")
             }
         };
+        Source::with(scores, arguments, labels)
+    }
+
+    /// These scores, and the given evidence.
+    fn with(
+        scores: Scores,
+        arguments: &TableArguments,
+        labels: &[String],
+    ) -> anyhow::Result<Source> {
+        let keep = arguments.keep.clone();
         let evidence = match &arguments.evidence {
-            Some(path) => Some(open_evidence(path, labels, &keep, &limits)?),
+            Some(path) => Some(open_evidence(path, labels, &keep, &Limits::default())?),
             None => None,
         };
         crate::interrupt::listen();

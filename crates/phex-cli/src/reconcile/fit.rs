@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use phex::graph::RelationGraph;
 use phex::infer::{Evidence, Number};
 use phex::reconcile::{
@@ -10,7 +10,7 @@ use phex::reconcile::{
 };
 use phex_io::ScoreValues;
 
-use super::table::{next_rows, open};
+use super::table::{explain_table, next_rows, open};
 use crate::args::ReconcileCommand;
 use crate::data::label_settings;
 use crate::{data, train};
@@ -63,7 +63,7 @@ pub(super) fn fitted(
         true => FinishedRows::Logits(&values),
         false => FinishedRows::Probabilities(&values),
     };
-    fit(graph, rows, &truths, &options).with_context(|| shown(&command.fit))
+    fit(graph, rows, &truths, &options).map_err(|error| explain_table(error, &shown(&command.fit)))
 }
 
 /// The probabilities or logits of the held-out rows.

@@ -46,6 +46,9 @@ pub(super) struct ReconcileSummary {
     fit: Option<FitReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<FittedParameters>,
+    /// What engines other than the requested one handle, and why.
+    #[serde(skip)]
+    others: Vec<String>,
     /// Whether logits look like finished probabilities.
     #[serde(skip)]
     watch: FinishedWatch,
@@ -65,10 +68,19 @@ impl ReconcileSummary {
         let plan = reconciler.plan().clone();
         let mut engines: Vec<ReconcileEngine> = plan.parts.iter().map(|part| part.engine).collect();
         engines.dedup();
-        let loss = match reconciler.options().loss {
-            ReconcileLoss::Brier => "Brier score",
-            _ => "log loss",
+        let options = reconciler.options();
+        let loss = match (options.loss, options.weights.is_some()) {
+            (ReconcileLoss::Brier, false) => "Brier score",
+            (ReconcileLoss::Brier, true) => "weighted Brier score",
+            (_, false) => "log loss",
+            (_, true) => "weighted log loss",
         };
+        let wanted = options.engine;
+        let others = plan.parts.iter().filter(|part| wanted.is_some_and(|it| it != part.engine));
+        let others = others.map(|part| {
+            format!("{} labels are reconciled by `{}`: {}", part.labels, part.engine, part.why)
+        });
+        let others = others.collect();
         ReconcileSummary {
             version: env!("CARGO_PKG_VERSION"),
             command: "reconcile",
@@ -89,6 +101,7 @@ impl ReconcileSummary {
             plan,
             fit,
             parameters,
+            others,
             watch: FinishedWatch::default(),
             total_gain: 0.0,
         }
@@ -127,6 +140,7 @@ impl ReconcileSummary {
 
     /// Says on standard error what was done.
     pub(super) fn tell(&self) {
+        self.others.iter().for_each(|line| say(format_args!("phex: {line}")));
         if let Some(report) = &self.fit {
             report.to_string().lines().for_each(|line| say(format_args!("phex: {line}")));
         }
@@ -169,7 +183,7 @@ impl ReconcileSummary {
             true => String::from("no engine"),
             false => engines.join(" and "),
         };
-        let nats = if self.loss == "log loss" { " nats" } else { "" };
+        let nats = if self.loss.ends_with("log loss") { " nats" } else { "" };
         let truth = match self.plan.soft {
             0 => "whatever its legal truth",
             _ => "whatever its truth, less what violating soft relations costs that truth",

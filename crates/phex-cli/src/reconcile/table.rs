@@ -72,13 +72,18 @@ impl FinishedTable {
                 let row = (self.before + row as u64) as usize;
                 anyhow!("{path}: {}", phex::Error::NotDistribution { row, label, sum })
             }
-            error @ phex::Error::OneSoftmax { .. } => {
-                anyhow!(
-                    "{path}: {error} (`phex infer --single-label`, with 0 for labels that are not leaves)"
-                )
-            }
-            error => anyhow!(error).context(path.to_string()),
+            error => explain_table(error, &path.to_string()),
         }
+    }
+}
+
+/// An error about a table, with its name and the command that helps.
+pub(super) fn explain_table(error: phex::Error, path: &str) -> anyhow::Error {
+    match error {
+        error @ phex::Error::OneSoftmax { .. } => anyhow!(
+            "{path}: {error} (`phex infer --single-label`, with 0 for labels that are not leaves)"
+        ),
+        error => anyhow!(error).context(path.to_owned()),
     }
 }
 

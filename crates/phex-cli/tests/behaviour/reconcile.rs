@@ -163,6 +163,8 @@ fn weights_and_losses_are_choices() {
     fs::write(folder.path().join("w.csv"), "label,weight\ndog,3\n").unwrap();
     let weighted = sigmoid((logit(0.2) + 3.0 * logit(0.7)) / 4.0);
     assert!((q(&["--weights", "w.csv"]) - weighted).abs() < 1e-9);
+    let (_, _, error) = reconcile(folder.path(), &["--weights", "w.csv"]);
+    assert!(error.contains("; the weighted log loss of a row falls by at least"), "{error}");
     for (text, part) in [
         ("label,weight\ndgo,3\n", "w.csv:2: column `label`: `dgo` is not a label"),
         ("label,weight\ndog,0\n", "w.csv:2: column `weight`: the cell is `0`; a weight is"),
@@ -263,7 +265,13 @@ fn graphs_without_relations_and_tables_without_rows_are_explained() {
         run(folder.path(), &["reconcile", "g.toml", "--probabilities", "none.csv"], "");
     assert!(status == 2 && error.contains("none.csv: cannot be read"), "{error}");
     let error = refused(GRAPH, PROBABILITIES, &["--keep", "id", "--loss", "brier"]);
-    assert!(error.contains("cannot be reconciled"), "{error}");
+    assert!(error.contains("`dog` and `cat` exclude each other"), "{error}");
+    let soft =
+        GRAPH.replace("children = [\"husky\"]", "children = [\"husky\"]\nstrength = { w = 1 }");
+    let soft = soft.replace("exclude = \"siblings\"\n", "");
+    let error = refused(&soft, PROBABILITIES, &["--keep", "id", "--loss", "brier"]);
+    assert!(error.contains("the Brier score needs hard relations"), "{error}");
+    assert!(error.contains("`dog` and `husky` is soft"), "{error}");
     let error = refused(GRAPH, PROBABILITIES, &["--keep", "id", "--tolerance", "2"]);
     assert!(error.contains("tolerance is 2"), "{error}");
 }
@@ -336,10 +344,156 @@ fn labelled_rows_calibrate_the_levels() {
     assert!(missing.contains("--label-column COLUMN or --label-file FILE"), "{missing}");
     let alone = error(&["--keep", "id", "--label-column", "is"]);
     assert!(alone.contains("--fit FILE"), "{alone}");
+    // Too few legal rows, and why; and rows that are one softmax.
+    let cells: &str = "animal;dog;cat,0.2,0.6,0.5,0.1\n";
+    let few = format!("is,cat,animal,dog,husky\n{}animal,0.1,0.9,0.2,0.1\n", cells.repeat(19));
+    fs::write(folder.path().join("few.csv"), few).unwrap();
+    let few =
+        error(&[&["--keep", "id", "--fit", "few.csv", "--label-column", "is"], &list[..]].concat());
+    assert!(few.contains("few.csv") && few.contains("1 of 20 rows can be used"), "{few}");
+    assert!(few.contains("19 rows break hard relations") && few.contains("excludes"), "{few}");
+    assert!(few.contains("(19 rows)"), "{few}");
+    let softmax = "animal,0.2,0.1,0.3,0.4\n".repeat(20);
+    fs::write(folder.path().join("one.csv"), format!("is,cat,animal,dog,husky\n{softmax}"))
+        .unwrap();
+    let one =
+        error(&[&["--keep", "id", "--fit", "one.csv", "--label-column", "is"], &list[..]].concat());
+    assert!(
+        one.contains("one.csv: every row sums to 1") && one.contains("--single-label"),
+        "{one}"
+    );
     // The labels of other rows.
     fs::write(folder.path().join("short.csv"), "is\nanimal\n").unwrap();
     let short =
         ["--keep", "id", "--fit", "p.csv", "--label-file", "short.csv", "--label-column", "is"];
     let error = error(&short);
     assert!(error.contains("rows") && error.contains('1') && error.contains('3'), "{error}");
+}
+
+#[test]
+fn an_engine_is_used_wherever_it_fits() {
+    let graph = format!("{GRAPH}[[hierarchy]]\nparent = \"red\"\nchildren = [\"wine\"]\n");
+    let header = "cat,animal,dog,husky,red,wine";
+    let folder = folder(&graph, &format!("{header}\n0.8,0.9,0.6,0.5,0.2,0.7\n"));
+    let (status, expected, error) = reconcile(folder.path(), &[]);
+    assert!(status == 0 && !error.contains("is only for"), "{error}");
+    assert!(error.contains("by `pool` and `family`"), "{error}");
+    for (engine, part) in [
+        (
+            "pool",
+            "4 labels are reconciled by `family`: a forest whose siblings exclude each other; `pool` is only for forests",
+        ),
+        ("categorical", "2 labels are reconciled by `pool`"),
+    ] {
+        let (status, out, error) = reconcile(folder.path(), &["--engine", engine]);
+        assert!(status == 0 && error.contains(part), "{error}");
+        for (a, b) in numbers(&expected).iter().flatten().zip(numbers(&out).iter().flatten()) {
+            assert!((a - b).abs() < 1e-3, "{engine}: {a} {b}");
+        }
+    }
+    let (status, _, error) =
+        reconcile(folder.path(), &["--engine", "newton", "--json", "--out", "q.csv"]);
+    assert!(status == 0 && error.contains("by `newton`,") && !error.contains("is only"), "{error}");
+}
+
+/// Rows of `names` in a graph, against every truth and what it pays: infinite if it is illegal.
+fn never_worse(graph: &str, names: &[&str], engine: &str, cost: impl Fn(&[bool]) -> f64) {
+    let mut dice = Dice(11);
+    let mut text = format!("{}\n", names.join(","));
+    for _ in 0..12 {
+        let mut p = || (1.0 / (1.0 + f64::exp(-8.0 * (dice.roll() - 0.5)))).to_string();
+        let cells: Vec<String> = names.iter().map(|_| p()).collect();
+        text.push_str(&format!("{}\n", cells.join(",")));
+    }
+    let folder = folder(graph, &text);
+    let files = ["--out", "q.csv", "--diagnosis", "d.csv", "--json"];
+    let (status, out, error) = reconcile(folder.path(), &files);
+    assert_eq!(status, 0, "{error}");
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(summary["engines"], serde_json::json!([engine]), "{summary}");
+    let read = |name: &str| table(&fs::read_to_string(folder.path().join(name)).unwrap());
+    let row = |row: &std::collections::HashMap<String, String>| -> Vec<f64> {
+        names.iter().map(|name| row[*name].parse().unwrap()).collect()
+    };
+    let loss = |truth: &[bool], p: &[f64]| -> f64 {
+        truth.iter().zip(p).map(|(&on, &p)| if on { -p.ln() } else { -(-p).ln_1p() }).sum()
+    };
+    let before: Vec<Vec<f64>> = table(&text).iter().map(row).collect();
+    let after: Vec<Vec<f64>> = read("q.csv").iter().map(row).collect();
+    let (mut checked, mut moved) = (0, 0);
+    for ((p, q), line) in before.iter().zip(&after).zip(&read("d.csv")) {
+        let gain: f64 = line["gain"].parse().unwrap();
+        moved += usize::from(gain > 1e-3);
+        for bits in 0..1u32 << names.len() {
+            let truth: Vec<bool> = (0..names.len()).map(|at| bits >> at & 1 == 1).collect();
+            let paid = cost(&truth);
+            if paid.is_finite() {
+                let (was, is) = (loss(&truth, p), loss(&truth, q));
+                assert!(
+                    is <= was - gain + paid + 1e-9 * (1.0 + was),
+                    "{engine} {truth:?}: {p:?} {q:?}"
+                );
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked >= 12 * 4 && moved > 3, "{engine}: {checked} {moved}");
+}
+
+#[test]
+fn no_row_is_worse_by_the_other_engines() {
+    let dag = "[[hierarchy]]\nparent = \"a\"\nchildren = [\"c\"]\n\
+        [[hierarchy]]\nparent = \"b\"\nchildren = [\"c\", \"d\"]\n";
+    let names = ["a", "b", "c", "d", "e"];
+    let illegal = |broken: bool| if broken { f64::INFINITY } else { 0.0 };
+    let order = |t: &[bool]| t[2] && !(t[0] && t[1]) || t[3] && !t[1];
+    never_worse(dag, &names[..4], "closure", |t| illegal(order(t)));
+    let group = format!("{dag}[[exclusion]]\nlabels = [\"a\", \"d\", \"e\"]\n");
+    let two = |t: &[bool]| [t[0], t[3], t[4]].into_iter().filter(|on| *on).count() > 1;
+    never_worse(&group, &names, "newton", |t| illegal(order(t) || two(t)));
+    // The truth pays for soft relations that it breaks.
+    let soft = "[[hierarchy]]\nparent = \"a\"\nchildren = [\"b\"]\nstrength = { w = 0.7 }\n\
+        [[exclusion]]\nlabels = [\"b\", \"c\"]\nstrength = { w = 1.2 }\n\
+        [[hierarchy]]\nparent = \"c\"\nchildren = [\"d\"]\n";
+    never_worse(soft, &names[..4], "newton", |t| {
+        let cost = |broken: bool, w: f64| if broken { w } else { 0.0 };
+        cost(t[1] && !t[0], 0.7) + cost(t[1] && t[2], 1.2) + illegal(t[3] && !t[2])
+    });
+}
+
+#[test]
+fn no_row_of_softmax_heads_is_worse() {
+    let graph = "single_label = true\n[[hierarchy]]\nparent = \"a\"\nchildren = [\"c\", \"d\"]\n\
+        [[hierarchy]]\nparent = \"b\"\nchildren = [\"e\"]\n";
+    let rows = [[0.3, 0.7, 0.5, 0.3, 0.2], [0.9, 0.1, 0.05, 0.15, 0.8], [0.5, 0.5, 0.2, 0.3, 0.5]];
+    let text: Vec<String> = rows.iter().map(|row| row.map(|p| p.to_string()).join(",")).collect();
+    let folder = folder(graph, &format!("a,b,c,d,e\n{}\n", text.join("\n")));
+    let more = ["--loss", "categorical", "--diagnosis", "d.csv"];
+    let (status, out, error) = reconcile(folder.path(), &more);
+    assert!(status == 0 && error.contains("by `categorical`"), "{error}");
+    let gains = table(&fs::read_to_string(folder.path().join("d.csv")).unwrap());
+    for ((p, q), line) in rows.iter().zip(&table(&out)).zip(&gains) {
+        let q = ["a", "b", "c", "d", "e"].map(|name| q[name].parse::<f64>().unwrap());
+        let gain: f64 = line["gain"].parse().unwrap();
+        // Every truth is a path, and each head charges for its label on the path.
+        for [kind, class] in [[0, 2], [0, 3], [1, 4]] {
+            let loss = |p: &[f64; 5]| -p[kind].ln() - p[class].ln();
+            assert!(loss(&q) <= loss(p) - gain + 1e-9, "{p:?} {q:?} {gain}");
+        }
+    }
+}
+
+#[test]
+fn map_finds_the_best_legal_sets_of_reconciled_probabilities() {
+    let group = "[[one_of]]\nname = \"kind\"\nlabels = [\"cat\", \"dog\", \"owl\"]\n";
+    let folder = folder(group, "cat,dog,owl\n0.4,0.5,0.3\n1,0.1,0\n");
+    assert_eq!(reconcile(folder.path(), &["--out", "q.csv"]).0, 0);
+    let (status, out, error) =
+        run(folder.path(), &["map", "g.toml", "--probabilities", "q.csv"], "");
+    assert_eq!(status, 0, "{error}");
+    let sets: Vec<String> = table(&out).iter().map(|row| row["labels"].clone()).collect();
+    assert_eq!(sets, ["dog", "cat"], "{out}");
+    fs::write(folder.path().join("q.csv"), "cat,dog,owl\n0.4,1.5,0.3\n").unwrap();
+    let (status, _, error) = run(folder.path(), &["map", "g.toml", "--probabilities", "q.csv"], "");
+    assert!(status == 2 && error.contains("a probability is a number from 0 to 1"), "{error}");
 }

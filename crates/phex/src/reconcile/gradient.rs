@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::compile::Part;
 use super::forest::probabilities_of;
 use super::newton::{SIDE, Tangent, TangentRow};
-use super::{FinishedRows, ReconcileLoss, Reconciled, Reconciler};
+use super::{FinishedRows, ReconcileLoss, Reconciler};
 use crate::Error;
 use crate::infer::Number;
 
@@ -36,7 +36,7 @@ struct Derived {
 
 impl Reconciler {
     /// The derivative of a loss with respect to the input, from `upstream`, its derivative with
-    /// respect to the probabilities of the answer. The result has the form of `rows`: derivatives
+    /// respect to `answer`, the probabilities that [`Reconciler::run`] found. The result has the form of `rows`: derivatives
     /// with respect to probabilities, or with respect to logits.
     ///
     /// Labels that never change get 0, and labels without relations pass on what they got. The
@@ -54,7 +54,7 @@ impl Reconciler {
     /// let rows = FinishedRows::Logits(&[-1.0, 0.5]);
     /// let answer = reconciler.run(rows)?;
     /// // Both labels share the mean logit, and so half of the derivative each.
-    /// let gradient = reconciler.gradient(rows, &answer, &[1.0, 0.0])?;
+    /// let gradient = reconciler.gradient(rows, &answer.probabilities, &[1.0, 0.0])?;
     /// let q: f64 = answer.row(0)[0];
     /// assert!((gradient[0] - 0.5 * q * (1.0 - q)).abs() < 1e-12);
     /// assert_eq!(gradient[0], gradient[1]);
@@ -63,27 +63,27 @@ impl Reconciler {
     ///
     /// # Errors
     /// Those of [`Reconciler::run`], [`Error::Shape`] when the answer or `upstream` do not have the
-    /// shape of the rows, and [`Error::Unreconcilable`] where a part of the graph is too large.
+    /// shape of the rows, and [`Error::NoGradient`] where a part of the graph is too large.
     pub fn gradient<T: Number>(
         &self,
         rows: FinishedRows<'_, T>,
-        answer: &Reconciled<T>,
+        answer: &[T],
         upstream: &[T],
     ) -> Result<Vec<T>, Error> {
         let n = self.names().len();
         self.check(rows)?;
         let expected = rows.values().len();
         let shape = |what, found| Error::Shape { what, expected, found };
-        if answer.probabilities.len() != expected || answer.labels != n {
-            return Err(shape("probabilities of the answer", answer.probabilities.len()));
+        if answer.len() != expected {
+            return Err(shape("probabilities of the answer", answer.len()));
         }
         if upstream.len() != expected {
             return Err(shape("derivatives, one per probability of the answer", upstream.len()));
         }
         let tangents = self.tangents.of(&self.compiled.parts);
         if tangents.iter().any(Option::is_none) {
-            let reason = String::from("its relations are too many for gradients");
-            return Err(Error::Unreconcilable { reason });
+            let reason = String::from("the relations are too many");
+            return Err(Error::NoGradient { reason });
         }
         let mut result = vec![T::ZERO; expected];
         result.par_chunks_mut(SIDE * n).enumerate().for_each(|(at, out)| {
@@ -100,7 +100,7 @@ impl Reconciler {
     fn derive<T: Number>(
         &self,
         rows: FinishedRows<'_, T>,
-        answer: &Reconciled<T>,
+        answer: &[T],
         upstream: &[T],
         row: usize,
     ) -> Derived {
@@ -110,7 +110,7 @@ impl Reconciler {
         if matches!(rows, FinishedRows::Logits(_)) {
             probabilities_of(&mut input);
         }
-        let output = answer.row(row);
+        let output = &answer[row * n..(row + 1) * n];
         let brier = self.options().loss == ReconcileLoss::Brier;
         let logit = |p: f64| (p.ln() - (-p).ln_1p()).clamp(-T::CLIP, T::CLIP);
         let (mut clipped, mut shift) = (vec![false; n], vec![0.0; n]);

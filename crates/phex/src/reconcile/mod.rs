@@ -24,6 +24,7 @@
 //! | softmax heads on levels | `categorical`: log-linear pool | exact, O(n) |
 //! | anything else, soft relations, weights | `newton`: Newton on the multipliers, sparse factor | to a tolerance |
 
+mod best;
 mod categorical;
 mod closure;
 mod compile;
@@ -38,6 +39,7 @@ mod pool;
 mod reconciler;
 mod rows;
 
+pub use best::{best_sets, scores_of};
 pub use fit::{
     BrokenRelation, FitCandidate, FitForm, FitOptions, FitReport, FittedParameters,
     FittedReconciler, IllegalTruths, LevelParameters, fit,

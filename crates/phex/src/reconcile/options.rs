@@ -43,8 +43,8 @@ pub struct ReconcileOptions {
     /// Iterative engines stop after this many passes, unless the answer would then be worse than
     /// the input for some legal truth: in that case they go on.
     pub passes: u32,
-    /// Takes this engine for every part of the graph that it can handle, for comparisons. `None`
-    /// takes the cheapest.
+    /// Takes this engine for every part of the graph that it can handle, for comparisons. Other parts
+    /// get the cheapest, and the plan says why. `None` takes the cheapest everywhere.
     pub engine: Option<super::ReconcileEngine>,
 }
 

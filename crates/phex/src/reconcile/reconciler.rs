@@ -51,8 +51,7 @@ impl Reconciler {
     /// # Errors
     /// [`Error::NoRelations`] when the graph has none. [`Error::NoLegalState`] when its one-of
     /// groups contradict other relations. [`Error::Unreconcilable`] when the loss does not fit the
-    /// relations, or when the requested engine cannot handle a part of them. [`Error::OutOfRange`]
-    /// and [`Error::Shape`] for options.
+    /// relations. [`Error::OutOfRange`] and [`Error::Shape`] for options.
     pub fn compile(graph: &RelationGraph, options: &ReconcileOptions) -> Result<Reconciler, Error> {
         let compiled = Arc::new(compile(graph, options)?);
         let names = graph.labels().iter().map(|label| label.name.clone()).collect();
@@ -183,28 +182,38 @@ impl Reconciler {
 
     /// Checks the values, and returns the number of rows.
     pub(super) fn check<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<usize, Error> {
-        let (n, values) = (self.names.len(), rows.values());
-        if !values.len().is_multiple_of(n) {
-            let expected = values.len().next_multiple_of(n);
-            return Err(Error::Shape {
-                what: "rows of one value per label",
-                expected,
-                found: values.len(),
-            });
-        }
-        let fits = |value: f64| match rows {
-            FinishedRows::Probabilities(_) => (0.0..=1.0).contains(&value),
-            FinishedRows::Logits(_) => !value.is_nan(),
-        };
-        if let Some(at) = values.iter().position(|value| !fits(value.to_f64())) {
-            let label = self.names[at % n].clone();
-            return Err(Error::NotFinished { row: at / n, label, value: values[at].to_f64() });
-        }
+        let count = check_values(rows, self.names.len(), |label| self.names[label].clone())?;
         for part in &self.compiled.parts {
             if let Part::Categorical(part) = part {
                 part.check(rows, &self.names)?;
             }
         }
-        Ok(values.len() / n)
+        Ok(count)
     }
+}
+
+/// Checks that values are whole rows of probabilities or logits, and returns the number of rows.
+pub(super) fn check_values<T: Number>(
+    rows: FinishedRows<'_, T>,
+    n: usize,
+    name: impl Fn(usize) -> String,
+) -> Result<usize, Error> {
+    let values = rows.values();
+    if !values.len().is_multiple_of(n) {
+        let expected = values.len().next_multiple_of(n);
+        return Err(Error::Shape {
+            what: "rows of one value per label",
+            expected,
+            found: values.len(),
+        });
+    }
+    let fits = |value: f64| match rows {
+        FinishedRows::Probabilities(_) => (0.0..=1.0).contains(&value),
+        FinishedRows::Logits(_) => !value.is_nan(),
+    };
+    if let Some(at) = values.iter().position(|value| !fits(value.to_f64())) {
+        let (row, label) = (at / n, name(at % n));
+        return Err(Error::NotFinished { row, label, value: values[at].to_f64() });
+    }
+    Ok(values.len() / n)
 }

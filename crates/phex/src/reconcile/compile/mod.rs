@@ -111,6 +111,7 @@ fn merge(parts: &mut Vec<PlannedPart>, new: PlannedPart) {
     }
 }
 
+/// The requested engine if it can handle a part, or else the cheapest one that can.
 fn choose(
     graph: &RelationGraph,
     component: &Component,
@@ -119,62 +120,99 @@ fn choose(
     options: &ReconcileOptions,
 ) -> Result<(Part, PlannedPart), Error> {
     let brier = options.loss == ReconcileLoss::Brier;
-    let takes = |engine| options.engine.is_none_or(|wanted| wanted == engine);
-    let labels = component.labels.len();
-    if options.loss == ReconcileLoss::Categorical {
-        if !takes(ReconcileEngine::Categorical) {
-            let reason = String::from("only the engine `categorical` knows the categorical loss");
-            return Err(Error::Unreconcilable { reason });
+    let wanted = options.engine;
+    let (part, mut planned) = if options.loss == ReconcileLoss::Categorical {
+        heads_part(graph, component, weights)?
+    } else {
+        if brier {
+            only_hierarchy(graph, component)?;
         }
-        let name = |label: u32| graph.name(LabelId(label)).to_owned();
-        let part = CategoricalPart::of(component, weights, name)?;
-        let planned = PlannedPart {
-            engine: ReconcileEngine::Categorical,
-            parts: 1,
-            labels,
-            rows: part.rows(),
-            why: String::from("softmax heads on the levels of a forest"),
-            exact: true,
-            hull: true,
-            operations: 60.0 * labels as f64,
+        let family = uniform && !brier;
+        let made = wanted.and_then(|_| label_part(component, weights, family, brier, wanted));
+        match made.or_else(|| label_part(component, weights, family, brier, None)) {
+            Some(made) => made,
+            None => {
+                let first = graph.name(LabelId(component.labels[0]));
+                let reason = format!("no engine can handle the relations of `{first}`");
+                return Err(Error::Unreconcilable { reason });
+            }
+        }
+    };
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != planned.engine) {
+        planned.why += match wanted {
+            ReconcileEngine::Pool => "; `pool` is only for forests with nothing but hierarchy",
+            ReconcileEngine::Closure => {
+                "; `closure` is only for hard hierarchies with exclusions of two labels"
+            }
+            ReconcileEngine::Family => {
+                "; `family` is only for hard forests, the log loss and equal weights"
+            }
+            ReconcileEngine::Categorical => "; `categorical` is only for the categorical loss",
+            ReconcileEngine::Newton => "; `newton` is only for the log loss",
         };
-        return Ok((Part::Categorical(part), planned));
     }
+    Ok((part, planned))
+}
+
+/// The part with softmax heads.
+fn heads_part(
+    graph: &RelationGraph,
+    component: &Component,
+    weights: &[f64],
+) -> Result<(Part, PlannedPart), Error> {
+    let labels = component.labels.len();
+    let name = |label: u32| graph.name(LabelId(label)).to_owned();
+    let part = CategoricalPart::of(component, weights, name)?;
+    let planned = PlannedPart {
+        engine: ReconcileEngine::Categorical,
+        parts: 1,
+        labels,
+        rows: part.rows(),
+        why: String::from("softmax heads on the levels of a forest"),
+        exact: true,
+        hull: true,
+        operations: 60.0 * labels as f64,
+    };
+    Ok((Part::Categorical(part), planned))
+}
+
+/// The part for losses that add up over labels, by the cheapest engine that can handle it, or by
+/// this one if it can. `family`: whether the loss and the weights are those that `family` knows.
+fn label_part(
+    component: &Component,
+    weights: &[f64],
+    family: bool,
+    brier: bool,
+    wanted: Option<ReconcileEngine>,
+) -> Option<(Part, PlannedPart)> {
+    let takes = |engine| wanted.is_none_or(|wanted| wanted == engine);
+    let labels = component.labels.len();
     if let Some(forest) = Families::of(component, weights) {
         let rows = (0..forest.groups()).filter(|&g| !forest.is_free(g)).count();
+        let plan = |engine, why: &str, exact, operations| PlannedPart {
+            engine,
+            parts: 1,
+            labels,
+            rows,
+            why: String::from(why),
+            exact,
+            hull: true,
+            operations,
+        };
         if forest.plain && takes(ReconcileEngine::Pool) {
-            let part = ForestPart::new(forest, ReconcileEngine::Pool);
-            let planned = PlannedPart {
-                engine: ReconcileEngine::Pool,
-                parts: 1,
-                labels,
-                rows,
-                why: String::from("a forest with nothing but hierarchy"),
-                exact: true,
-                hull: true,
-                operations: 20.0 * labels as f64,
-            };
-            return Ok((Part::Forest(part), planned));
+            let why = "a forest with nothing but hierarchy";
+            let planned = plan(ReconcileEngine::Pool, why, true, 20.0 * labels as f64);
+            return Some((Part::Forest(ForestPart::new(forest, ReconcileEngine::Pool)), planned));
         }
-        if !brier && uniform && takes(ReconcileEngine::Family) {
-            let part = ForestPart::new(forest, ReconcileEngine::Family);
-            let planned = PlannedPart {
-                engine: ReconcileEngine::Family,
-                parts: 1,
-                labels,
-                rows,
-                why: String::from("a forest whose siblings exclude each other"),
-                exact: false,
-                hull: true,
-                operations: 600.0 * labels as f64,
-            };
-            return Ok((Part::Forest(part), planned));
+        if family && takes(ReconcileEngine::Family) {
+            let why = "a forest whose siblings exclude each other";
+            let planned = plan(ReconcileEngine::Family, why, false, 600.0 * labels as f64);
+            return Some((Part::Forest(ForestPart::new(forest, ReconcileEngine::Family)), planned));
         }
     }
-    if takes(ReconcileEngine::Closure) && !(brier && component.has_exclusions()) {
-        let wanted = options.engine.is_some();
-        let part = ClosurePart::of(component, weights).filter(|part| part.is_hull() || wanted);
-        if let Some(part) = part {
+    if takes(ReconcileEngine::Closure) {
+        let part = ClosurePart::of(component, weights);
+        if let Some(part) = part.filter(|part| part.is_hull() || wanted.is_some()) {
             let planned = PlannedPart {
                 engine: ReconcileEngine::Closure,
                 parts: 1,
@@ -189,19 +227,33 @@ fn choose(
                 hull: part.is_hull(),
                 operations: 300.0 * labels as f64,
             };
-            return Ok((Part::Closure(part), planned));
+            return Some((Part::Closure(part), planned));
         }
     }
-    if brier && component.has_exclusions() {
-        let reason = String::from(
-            "the Brier score is only for hierarchies, and this graph has exclusions; use the log loss",
+    (!brier && takes(ReconcileEngine::Newton)).then(|| newton_part(component, weights))
+}
+
+/// Checks that a part can have the Brier score: it has hard hierarchy and nothing else.
+fn only_hierarchy(graph: &RelationGraph, component: &Component) -> Result<(), Error> {
+    let name = |at: u32| graph.name(LabelId(component.labels[at as usize]));
+    let pair = |labels: &[u32]| (name(labels[0]), name(labels[1]));
+    let edge = component.edges.iter().find(|edge| edge.cap < f64::INFINITY);
+    let set = component.sets.iter().find(|set| set.cap < f64::INFINITY);
+    let soft = edge.map(|edge| (name(edge.parent), name(edge.child)));
+    if let Some((a, b)) = soft.or_else(|| set.map(|set| pair(&set.labels))) {
+        let reason = format!(
+            "the Brier score needs hard relations, and that of `{a}` and `{b}` is soft; use the log loss"
         );
         return Err(Error::Unreconcilable { reason });
     }
-    if !brier && takes(ReconcileEngine::Newton) {
-        return Ok(newton_part(component, weights));
+    let sets = component.sets.iter().map(|set| &set.labels).chain(&component.one_of);
+    if let Some((a, b)) = sets.into_iter().find(|set| set.len() > 1).map(|set| pair(set)) {
+        let reason = format!(
+            "the Brier score is only for hierarchies, and `{a}` and `{b}` exclude each other; use the log loss"
+        );
+        return Err(Error::Unreconcilable { reason });
     }
-    Err(Error::Unreconcilable { reason: String::from("no engine can handle these relations") })
+    Ok(())
 }
 
 fn newton_part(component: &Component, weights: &[f64]) -> (Part, PlannedPart) {

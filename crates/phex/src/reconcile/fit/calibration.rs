@@ -1,4 +1,4 @@
-//! From rows as they come to calibrated logits.
+//! From rows as they come to calibrated logits, and derivatives on the way back.
 
 use rayon::prelude::*;
 
@@ -66,4 +66,37 @@ pub(super) fn calibrated(
     }
     let limit = <f64 as Grid>::CLIP;
     Ok(posterior.marginals.par_iter().map(|&p| logit(p).clamp(-limit, limit)).collect())
+}
+
+/// Turns derivatives with respect to calibrated logits into those with respect to the rows as they
+/// came, where no inference is between them: the chain rule through `ℓ / temperature + bias` and the
+/// clipping. Clipped values get 0.
+///
+/// The answer for heads does not change if a number is added to all logits of a head. So its
+/// derivatives sum to 0 over the head, and normalising passes them on.
+pub(super) fn pull_back<T: Number>(
+    parameters: &FittedParameters,
+    levels: &Levels,
+    rows: FinishedRows<'_, T>,
+    gradient: &mut [T],
+) {
+    let n = levels.labels();
+    let mut heat = vec![1.0; n];
+    for (level, members) in parameters.levels.iter().zip(&levels.members) {
+        members.iter().for_each(|&at| heat[at] = level.temperature);
+    }
+    let slope = |value: f64| match rows {
+        FinishedRows::Probabilities(_) if levels.heads && value < LEAST => 0.0,
+        FinishedRows::Probabilities(_) if levels.heads => 1.0 / value,
+        FinishedRows::Probabilities(_) if logit(value).abs() > T::CLIP => 0.0,
+        FinishedRows::Probabilities(_) => 1.0 / (value * (1.0 - value)),
+        FinishedRows::Logits(_) if value.abs() > if levels.heads { MOST } else { T::CLIP } => 0.0,
+        FinishedRows::Logits(_) => 1.0,
+    };
+    let rows = gradient.par_chunks_mut(n).zip(rows.values().par_chunks(n));
+    rows.for_each(|(gradient, values)| {
+        for ((gradient, value), heat) in gradient.iter_mut().zip(values).zip(&heat) {
+            *gradient = T::from_f64(gradient.to_f64() * slope(value.to_f64()) / heat);
+        }
+    });
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::calibration::{calibrated, exact_engine, logits_of};
+use super::calibration::{calibrated, exact_engine, logits_of, pull_back};
 use super::levels::Levels;
 use super::parameters::FittedParameters;
 use super::report::FitReport;
@@ -16,7 +16,7 @@ use crate::reconcile::{FinishedRows, ReconcileOptions, Reconciled, Reconciler};
 ///
 /// The guarantee holds against the calibrated input: for every legal truth, the loss of the output
 /// is below that of [`FittedReconciler::calibrate`] by at least [`Reconciled::gain`], where the loss
-/// of a label counts by its fitted weight. How the output compares with the input as it came is
+/// of a label counts by its fitted weight; the mean weight is 1. How the output compares with the input as it came is
 /// known for the held-out rows only, from the report.
 #[derive(Debug, Clone)]
 pub struct FittedReconciler {
@@ -29,6 +29,8 @@ struct Inner {
     levels: Levels,
     reconciler: Reconciler,
     engine: Option<Engine>,
+    /// The mean weight of labels as they were compiled.
+    unit: f64,
     report: Option<FitReport>,
 }
 
@@ -59,11 +61,14 @@ impl FittedReconciler {
         }
         let levels = Levels::of(graph, parameters.loss);
         parameters.check(&levels)?;
-        let weights = parameters.weights(&levels);
+        let (weights, unit) = match parameters.weights(&levels) {
+            Some((weights, unit)) => (Some(weights), unit),
+            None => (None, 1.0),
+        };
         let options = ReconcileOptions { loss: parameters.loss, weights, ..options.clone() };
         let reconciler = Reconciler::compile(graph, &options)?;
         let engine = if parameters.form.infers() { Some(exact_engine(graph)?) } else { None };
-        let inner = Inner { parameters, levels, reconciler, engine, report };
+        let inner = Inner { parameters, levels, reconciler, engine, unit, report };
         Ok(FittedReconciler { inner: Arc::new(inner) })
     }
 
@@ -77,7 +82,8 @@ impl FittedReconciler {
         self.inner.report.as_ref()
     }
 
-    /// The reconciler, with the fitted weights.
+    /// The reconciler, with the fitted weights. They have a common factor that keeps the arithmetic
+    /// safe.
     pub fn reconciler(&self) -> &Reconciler {
         &self.inner.reconciler
     }
@@ -104,10 +110,42 @@ impl FittedReconciler {
     /// # Errors
     /// Those of [`Reconciler::run`].
     pub fn run<T: Number>(&self, rows: FinishedRows<'_, T>) -> Result<Reconciled<T>, Error> {
-        if self.inner.parameters.keeps_logits() {
-            return self.inner.reconciler.run(rows);
+        let inner = &*self.inner;
+        let mut answer = if inner.parameters.keeps_logits() {
+            inner.reconciler.run(rows)?
+        } else {
+            inner.reconciler.run(FinishedRows::Logits(&self.calibrate(rows)?))?
+        };
+        answer.gain.iter_mut().chain(&mut answer.gap).for_each(|nats| *nats /= inner.unit);
+        Ok(answer)
+    }
+
+    /// The derivative of a loss with respect to the input as it came, as [`Reconciler::gradient`]
+    /// computes it, through the calibration.
+    ///
+    /// # Errors
+    /// Those of [`Reconciler::gradient`], and [`Error::NoGradient`] for forms that infer.
+    pub fn gradient<T: Number>(
+        &self,
+        rows: FinishedRows<'_, T>,
+        answer: &[T],
+        upstream: &[T],
+    ) -> Result<Vec<T>, Error> {
+        let inner = &*self.inner;
+        if inner.parameters.keeps_logits() {
+            return inner.reconciler.gradient(rows, answer, upstream);
+        }
+        let form = inner.parameters.form;
+        if form.infers() {
+            let reason = format!(
+                "the fitted form `{form}` calibrates them by inference; fit again with the other forms only"
+            );
+            return Err(Error::NoGradient { reason });
         }
         let calibrated = self.calibrate(rows)?;
-        self.inner.reconciler.run(FinishedRows::Logits(&calibrated))
+        let calibrated = FinishedRows::Logits(calibrated.as_slice());
+        let mut gradient = inner.reconciler.gradient(calibrated, answer, upstream)?;
+        pull_back(&inner.parameters, &inner.levels, rows, &mut gradient);
+        Ok(gradient)
     }
 }

@@ -39,12 +39,15 @@ use self::levels::Levels;
 use self::search::search;
 use self::trials::Trials;
 use self::truths::LegalRows;
-use super::{FinishedRows, Reconciler};
+use super::{FinishedRows, Reconciler, refuse_softmax};
 use crate::Error;
 use crate::graph::RelationGraph;
 use crate::infer::{Evidence, Number};
 use crate::metrics;
 use crate::numeric::mix;
+
+/// This many rows tell whether all of them are one softmax.
+const SEEN: usize = 1000;
 
 /// Fits parameters on rows whose labels are known, in part or in whole.
 ///
@@ -76,7 +79,7 @@ use crate::numeric::mix;
 ///
 /// # Errors
 /// [`Error::Shape`] when there is not one truth per value. [`Error::Unfittable`] when too few rows
-/// can be used. Those of [`FitOptions::check`], [`Reconciler::compile`] and [`Reconciler::run`].
+/// can be used; it names the relations that the others break. [`Error::OneSoftmax`] when the rows look like one softmax over labels of a hierarchy. Those of [`FitOptions::check`], [`Reconciler::compile`] and [`Reconciler::run`].
 pub fn fit<T: Number>(
     graph: &RelationGraph,
     rows: FinishedRows<'_, T>,
@@ -91,14 +94,22 @@ pub fn fit<T: Number>(
         let (expected, found) = (count * n, truths.len());
         return Err(Error::Shape { what: "truths", expected, found });
     }
+    let first = rows.first(SEEN * n);
+    refuse_softmax(graph, first, &plain.run(first)?)?;
     let legal = LegalRows::of(graph, truths, spread(count, options.rows));
     let folds = options.folds as usize;
     if legal.rows.len() < 2 * folds {
-        let reason = format!(
+        let mut reason = format!(
             "{} of {count} rows can be used, but {folds} folds need at least {}; give more labelled rows or fewer folds",
             legal.rows.len(),
             2 * folds
         );
+        if legal.unknown > 0 {
+            reason += &format!("; nothing is known of {} rows", legal.unknown);
+        }
+        if legal.illegal.rows > 0 {
+            reason += &format!("; {}", legal.illegal);
+        }
         return Err(Error::Unfittable { reason });
     }
     let levels = Levels::of(graph, options.reconcile.loss);
@@ -113,7 +124,7 @@ pub fn fit<T: Number>(
     let (candidates, chosen) = choose(&tried, levels.len(), options.noise);
     let all: Vec<usize> = (0..trials.rows()).collect();
     let point = search(chosen, &mut trials, &all)?;
-    let parameters = point.parameters(chosen, options.reconcile.loss, &levels);
+    let parameters = point.parameters(chosen, options.reconcile.loss, &levels).normalised(&levels);
     let report = FitReport {
         rows: count,
         used: trials.rows(),

@@ -22,7 +22,8 @@ pub struct LevelParameters {
     pub temperature: f64,
     /// What is added to the divided logits.
     pub bias: f64,
-    /// How much its labels count in the loss. Labels with a small weight give way.
+    /// How much its labels count in the loss. Labels with a small weight give way. The mean over all
+    /// labels is 1; for the categorical loss, that over all heads.
     pub weight: f64,
 }
 
@@ -66,20 +67,42 @@ impl FittedParameters {
             let range = "between 0.001 and 1,000";
             in_range("a temperature", level.temperature, range, |x| (1e-3..=1e3).contains(&x))?;
             in_range("a bias", level.bias, "between -100 and 100", |x| x.abs() <= 100.0)?;
+            let range = "between 0.000000001 and 1,000,000,000";
+            in_range("the weight of a level", level.weight, range, |x| (1e-9..=1e9).contains(&x))?;
         }
         Ok(())
     }
 
-    /// The weight of each label, `None` if all are alike.
-    pub(super) fn weights(&self, levels: &Levels) -> Option<Vec<f64>> {
-        if self.levels.iter().all(|level| level.weight == 1.0) {
+    /// The same parameters, with weights whose mean is 1. A common factor of all weights changes no
+    /// answer.
+    pub(super) fn normalised(mut self, levels: &Levels) -> FittedParameters {
+        let mean = self.mean_weight(levels);
+        self.levels.iter_mut().for_each(|level| level.weight /= mean);
+        self
+    }
+
+    /// The mean weight: what gains are measured in.
+    fn mean_weight(&self, levels: &Levels) -> f64 {
+        let size = |labels: usize| if levels.heads { 1.0 } else { labels as f64 };
+        let total: f64 = self.levels.iter().map(|level| size(level.labels) * level.weight).sum();
+        total / self.levels.iter().map(|level| size(level.labels)).sum::<f64>()
+    }
+
+    /// The weight of each label as it is compiled, and the mean weight in the same unit. `None` if all
+    /// are alike. The unit is the middle between the smallest weight and the largest, so that both
+    /// are in the range that is safe, whatever the mean is.
+    pub(super) fn weights(&self, levels: &Levels) -> Option<(Vec<f64>, f64)> {
+        let each = || self.levels.iter().map(|level| level.weight);
+        let (least, most) = (each().fold(f64::INFINITY, f64::min), each().fold(0.0, f64::max));
+        if least == most {
             return None;
         }
+        let unit = (least * most).sqrt();
         let mut weights = vec![1.0; levels.labels()];
         for (level, members) in self.levels.iter().zip(&levels.members) {
-            members.iter().for_each(|&label| weights[label] = level.weight);
+            members.iter().for_each(|&label| weights[label] = level.weight / unit);
         }
-        Some(weights)
+        Some((weights, self.mean_weight(levels) / unit))
     }
 
     /// Whether logits stay as they are.
@@ -108,6 +131,30 @@ impl FittedParameters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mean_weight_is_one_and_compiled_weights_are_in_range() {
+        let names = vec![String::from("a"), String::from("b")];
+        let mut levels = Levels { names, members: vec![vec![0], vec![1, 2, 3]], heads: false };
+        for (heads, expected) in [(false, 0.25 * 3.2e4 + 0.75 * 3.2e-5), (true, 1.6e4 + 1.6e-5)] {
+            levels.heads = heads;
+            let loss = ReconcileLoss::Log;
+            let mut raw = FittedParameters::neutral(FitForm::Trust, loss, &levels);
+            assert_eq!(raw.weights(&levels), None);
+            (raw.levels[0].weight, raw.levels[1].weight) = (3.2e4, 3.2e-5);
+            let fitted = raw.clone().normalised(&levels);
+            assert!((fitted.mean_weight(&levels) - 1.0).abs() < 1e-12);
+            assert!((fitted.levels[0].weight - 3.2e4 / expected).abs() < 1e-9);
+            let (a, mean) = raw.weights(&levels).unwrap();
+            let (b, same) = fitted.weights(&levels).unwrap();
+            assert!(a.iter().zip(&b).all(|(a, b)| (a / b - 1.0).abs() < 1e-12));
+            assert!(
+                (mean / same - 1.0).abs() < 1e-12
+                    && (mean / a[0] * 3.2e4 / expected - 1.0).abs() < 1e-9
+            );
+            assert!(a.iter().all(|weight| (1e-6..=1e6).contains(weight)));
+        }
+    }
 
     #[test]
     fn heads_are_powers_that_sum_to_one() {

@@ -35,6 +35,21 @@ impl IllegalTruths {
     }
 }
 
+impl fmt::Display for IllegalTruths {
+    /// One line with the relations of most rows.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows break hard relations", self.rows)?;
+        for (at, broken) in self.relations.iter().take(SHOWN).enumerate() {
+            let before = if at == 0 { ": " } else { ", " };
+            write!(f, "{before}{} ({} rows)", broken.relation, broken.rows)?;
+        }
+        match self.relations.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more relations"),
+        }
+    }
+}
+
 /// A relation that truths break.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BrokenRelation {

@@ -101,7 +101,7 @@ impl<'a> Trials<'a> {
             return Ok(found.clone());
         }
         let parameters = point.parameters(form, self.options.loss, self.levels);
-        let weights = parameters.weights(self.levels);
+        let weights = parameters.weights(self.levels).map(|(weights, _)| weights);
         let options = ReconcileOptions { weights, ..self.options.clone() };
         let compiled = Reconciler::compile(self.graph, &options)?;
         self.reconcilers.insert(key, compiled.clone());

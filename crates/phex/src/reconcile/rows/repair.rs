@@ -3,7 +3,7 @@
 //! On a forest, from the top: the members of an overfull group are scaled to fit their parent, and
 //! rounded down; what rounding left goes to the largest member. Sums are those of the members in
 //! double precision. An inequality then holds exactly, and an equation up to the rounding of its
-//! largest member.
+//! largest member. No member of an equation is above its parent, not even by rounding.
 
 use multiversion::multiversion;
 
@@ -32,6 +32,20 @@ pub(in crate::reconcile) fn excess<T: Grid>(
     if off <= rounding::<T>(members, limit) { 0.0 } else { off }
 }
 
+/// [`excess`] of a group with this sum and this largest member. A member of an equation that is above
+/// the limit counts, however little that is: it implies its parent.
+#[inline(always)]
+fn group_excess<T: Grid>(sum: f64, most: f64, limit: f64, equal: bool, members: usize) -> f64 {
+    let off = excess::<T>(sum, limit, equal, members);
+    let above = if equal { most - limit } else { 0.0 };
+    if above > off { above } else { off }
+}
+
+/// The largest of some members.
+fn most<T: Grid>(members: &[T]) -> f64 {
+    members.iter().fold(0.0, |most, q| if q.to_f64() > most { q.to_f64() } else { most })
+}
+
 /// The largest violation of a row of a forest.
 pub(in crate::reconcile) fn violation<T: Grid>(forest: &Families, q: &[T]) -> f64 {
     let mut worst = 0.0;
@@ -41,9 +55,9 @@ pub(in crate::reconcile) fn violation<T: Grid>(forest: &Families, q: &[T]) -> f6
             NONE => 1.0,
             parent => q[parent as usize].to_f64(),
         };
-        let count = members.len();
-        let sum: f64 = q[members].iter().map(|q| q.to_f64()).sum();
-        let off = excess::<T>(sum, limit, forest.equal[g], count);
+        let members = &q[members];
+        let sum: f64 = members.iter().map(|q| q.to_f64()).sum();
+        let off = group_excess::<T>(sum, most(members), limit, forest.equal[g], members.len());
         worst = if off > worst { off } else { worst };
     }
     worst
@@ -70,9 +84,7 @@ pub(in crate::reconcile) fn fit_group<T: Grid>(members: &mut [T], limit: T, equa
     }
     let bound = limit.to_f64();
     let sum: f64 = members.iter().map(|q| q.to_f64()).sum();
-    let fits =
-        if equal { excess::<T>(sum, bound, true, members.len()) == 0.0 } else { sum <= bound };
-    if fits {
+    if group_excess::<T>(sum, most(members), bound, equal, members.len()) == 0.0 {
         return;
     }
     let scale = bound / sum;
@@ -107,6 +119,19 @@ fn sums<T: Grid, const L: usize>(members: &[[T; L]]) -> [f64; L] {
     sum
 }
 
+/// The largest of some members, for rows side by side.
+#[inline(always)]
+fn largest<T: Grid, const L: usize>(members: &[[T; L]]) -> [f64; L] {
+    let mut most = [0.0; L];
+    for member in members {
+        for lane in 0..L {
+            let q = member[lane].to_f64();
+            most[lane] = if q > most[lane] { q } else { most[lane] };
+        }
+    }
+    most
+}
+
 /// The upper limit of a group, for rows side by side.
 #[inline(always)]
 fn limits<T: Grid, const L: usize>(forest: &Families, g: usize, q: &[[T; L]]) -> [T; L] {
@@ -138,8 +163,10 @@ fn see_excess<T: Grid, const L: usize>(
     equal: bool,
 ) {
     let sum = sums(members);
+    let most = if equal { largest(members) } else { [0.0; L] };
     for lane in 0..L {
-        let off = excess::<T>(sum[lane], limit[lane].to_f64(), equal, members.len());
+        let bound = limit[lane].to_f64();
+        let off = group_excess::<T>(sum[lane], most[lane], bound, equal, members.len());
         worst[lane] = if off > worst[lane] { off } else { worst[lane] };
     }
 }
@@ -162,11 +189,12 @@ pub(in crate::reconcile) fn fit_abreast<T: Grid, const L: usize>(
             continue;
         }
         let sum = sums(members);
+        let most = if equal { largest(members) } else { [0.0; L] };
         // Below 0 where the group fits as it is.
         let (mut scale, mut any) = ([-1.0; L], false);
         for lane in 0..L {
             let bound = limit[lane].to_f64();
-            let off = excess::<T>(sum[lane], bound, equal, members.len());
+            let off = group_excess::<T>(sum[lane], most[lane], bound, equal, members.len());
             scale[lane] = if off > 0.0 { bound / sum[lane] } else { -1.0 };
             any |= off > 0.0;
         }
@@ -246,10 +274,23 @@ mod tests {
             let (sum, limit) = (narrow.iter().map(|&q| f64::from(q)).sum::<f64>(), limit as f32);
             let limit = f64::from(limit);
             assert!(sum <= limit || (equal && excess::<f32>(sum, limit, true, k) == 0.0));
+            assert!(!equal || narrow.iter().all(|&q| f64::from(q) <= limit));
             if equal {
                 assert!((sum - limit).abs() <= 2.0 * rounding::<f32>(k, limit), "{sum} {limit}");
             }
         }
+    }
+
+    #[test]
+    fn no_member_of_an_equation_is_above_its_limit() {
+        // Within the rounding of an equation, but the first member implies the limit.
+        let limit = 0.3_f32;
+        let mut members = [f32::from_bits(limit.to_bits() + 1), 0.0, 1e-12];
+        fit_group(&mut members, limit, true);
+        assert!(members.iter().all(|q| *q <= limit) && members[0] > 0.299_999);
+        let fitted = members;
+        fit_group(&mut members, limit, true);
+        assert_eq!(members, fitted);
     }
 
     #[test]

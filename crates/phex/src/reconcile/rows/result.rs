@@ -21,6 +21,15 @@ impl<'a, T> FinishedRows<'a, T> {
             FinishedRows::Probabilities(values) | FinishedRows::Logits(values) => values,
         }
     }
+
+    /// At most this many of the values, from the start.
+    pub(in crate::reconcile) fn first(self, most: usize) -> FinishedRows<'a, T> {
+        let cut = |values: &'a [T]| &values[..values.len().min(most)];
+        match self {
+            FinishedRows::Probabilities(values) => FinishedRows::Probabilities(cut(values)),
+            FinishedRows::Logits(values) => FinishedRows::Logits(cut(values)),
+        }
+    }
 }
 
 /// Consistent probabilities for a block of rows, and what is guaranteed about each row.

@@ -8,7 +8,7 @@ use phex::reconcile::{
 use phex::testkit::Random;
 
 use super::oracle::problems;
-use super::problems::truths;
+use super::problems::{truths, wanted};
 use super::solver::{Distance, Target, project};
 
 const ROWS: usize = 6;
@@ -160,8 +160,9 @@ fn check<T: Number>(
 
 #[test]
 fn no_row_of_heads_is_worse_for_any_legal_truth() {
-    let mut triples = 0;
-    for seed in 0..problems() as u64 {
+    let (mut triples, mut seed) = (0, 0);
+    while triples < wanted() / 10 || seed < problems() as u64 {
+        seed += 1;
         let taxonomy = draw(seed);
         let weights = taxonomy.weights(seed);
         let reconciler = compile(&taxonomy.graph, &weights);
@@ -183,8 +184,7 @@ fn no_row_of_heads_is_worse_for_any_legal_truth() {
         assert_eq!(again, twice.probabilities);
         assert!((0..ROWS).all(|row| twice.is_unchanged(row)));
     }
-    assert!(triples > 10 * problems(), "{triples}");
-    println!("categorical: {triples} triples");
+    println!("categorical: {triples} triples of {seed} taxonomies");
 }
 
 #[test]

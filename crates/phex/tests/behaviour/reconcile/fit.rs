@@ -242,13 +242,15 @@ fn the_guarantee_holds_against_the_calibrated_input() {
     let rows = FinishedRows::Logits(&logits[..40 * n]);
     let calibrated = fitted.calibrate(rows).unwrap();
     let answer = fitted.run(rows).unwrap();
-    let weights = fitted.reconciler().options().weights.clone();
+    let of = |label| fitted.parameters().levels[level(&graph, label)].weight;
+    let weights: Vec<f64> = (0..n).map(of).collect();
+    assert!((weights.iter().sum::<f64>() / n as f64 - 1.0).abs() < 1e-12, "{weights:?}");
     let legal = truths(&graph);
     for row in 0..40 {
         let p: Vec<f64> = calibrated[row * n..(row + 1) * n].iter().map(|&z| sigmoid(z)).collect();
         for truth in &legal {
             let [before, after] =
-                [&p[..], answer.row(row)].map(|p| log_loss(truth, p, weights.as_deref()));
+                [&p[..], answer.row(row)].map(|p| log_loss(truth, p, Some(&weights)));
             assert!(after <= before - answer.gain[row] + 1e-8 * (1.0 + before), "row {row}");
         }
     }
@@ -344,6 +346,24 @@ fn what_cannot_be_fitted_is_said() {
         &FitOptions::default(),
     );
     assert!(reason(few).contains("5 of 5 rows can be used, but 5 folds need at least 10"));
+    // Rows that break relations are counted, relation by relation.
+    let mut illegal = states.clone();
+    let at = |name: &str| graph.id(name).unwrap().index();
+    for row in 0..25 {
+        illegal[row * n + at("p0c1")] = On;
+        illegal[row * n + at("p0")] = Off;
+    }
+    let broken = reason(fit(&graph, rows, &illegal, &FitOptions::default()));
+    assert!(broken.contains("5 of 30 rows can be used"), "{broken}");
+    assert!(
+        broken.contains("25 rows break hard relations: p0c1 is below p0 (25 rows)"),
+        "{broken}"
+    );
+    // One softmax over labels of a hierarchy is recognised.
+    let one: Vec<f64> =
+        (0..30 * n).map(|at| if at % n == at / n % n { 0.5 } else { 0.5 / 11.0 }).collect();
+    let softmax = fit(&graph, FinishedRows::Probabilities(&one), &states, &FitOptions::default());
+    assert!(matches!(softmax, Err(Error::OneSoftmax { .. })), "{softmax:?}");
     let short = fit(&graph, rows, &states[1..], &FitOptions::default());
     assert!(matches!(short, Err(Error::Shape { .. })));
     let weights = Some(vec![1.0; n]);

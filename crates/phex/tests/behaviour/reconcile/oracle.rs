@@ -76,7 +76,8 @@ fn problem(class: Class, weighted: bool, loss: ReconcileLoss, seed: u64) -> Opti
     ] {
         options.engine = Some(engine);
         let Ok(reconciler) = Reconciler::compile(&graph, &options) else { continue };
-        if reconciler.plan().is_hull() != hull {
+        let everywhere = reconciler.plan().parts.iter().all(|part| part.engine == engine);
+        if !everywhere || reconciler.plan().is_hull() != hull {
             continue;
         }
         let Some((other, gap)) = run(&graph, &options, &input) else { continue };

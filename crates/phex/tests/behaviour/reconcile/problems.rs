@@ -1,10 +1,9 @@
 //! Random graphs of each class that an engine is made for, and losses by definition.
 
-use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph};
+use phex::graph::{ExclusionRule, GraphBuilder, LabelId, RelationGraph};
 use phex::testkit::{HierarchyShape, Oracle, Random, RandomGraph, RandomStrengths};
 
 /// A class of graphs.
-#[allow(dead_code)] // Some classes wait for their engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// A forest with nothing but hierarchy.
@@ -163,21 +162,45 @@ pub(super) fn logits(labels: usize, rows: usize, seed: u64) -> Vec<f64> {
     draw.into_iter().map(|score| (score * scale).clamp(-14.0, 14.0)).collect()
 }
 
-/// The largest violation of a hard relation as it was declared.
-pub(super) fn violation(graph: &RelationGraph, p: &[f64]) -> f64 {
-    let mut worst: f64 = 0.0;
+/// The largest violation of a hard relation as it was declared: of an inequality, and of an equation.
+/// Labels of which exactly one is on in every legal state make an equation, and so do some of them:
+/// their sum is 1 up to rounding, and the others may be 0.
+pub(super) fn violation(graph: &RelationGraph, truths: &[Vec<bool>], p: &[f64]) -> [f64; 2] {
+    let [mut inequality, mut equation] = [0.0f64; 2];
     for edge in graph.hierarchy().iter().filter(|edge| edge.strength.is_hard()) {
-        worst = worst.max(p[edge.child.index()] - p[edge.parent.index()]);
+        inequality = inequality.max(p[edge.child.index()] - p[edge.parent.index()]);
     }
-    let sum = |labels: &[phex::graph::LabelId]| labels.iter().map(|l| p[l.index()]).sum::<f64>();
-    for exclusion in graph.exclusions().iter().filter(|item| item.strength.is_hard()) {
-        worst = worst.max(sum(&exclusion.labels) - 1.0);
-    }
+    let sum = |labels: &[LabelId]| labels.iter().map(|l| p[l.index()]).sum::<f64>();
+    let hard = graph.exclusions().iter().filter(|item| item.strength.is_hard());
+    let mut sets: Vec<&[LabelId]> = hard.map(|exclusion| exclusion.labels.as_slice()).collect();
+    let ruled = graph.rule_sets();
     if graph.rule().is_some_and(|rule| rule.strength.is_hard()) {
-        graph.rule_sets().iter().for_each(|set| worst = worst.max(sum(set) - 1.0));
+        sets.extend(ruled.iter().map(AsRef::<[LabelId]>::as_ref));
+    }
+    let count = |truth: &[bool], labels: &[LabelId]| {
+        labels.iter().filter(|label| truth[label.index()]).count()
+    };
+    let groups = graph.one_of().iter().map(|group| group.labels.as_slice());
+    let is_equal = |set: &&[LabelId]| truths.iter().all(|truth| count(truth, set) == 1);
+    let equal: Vec<&[LabelId]> = sets.iter().copied().chain(groups).filter(is_equal).collect();
+    for set in sets {
+        let part = |whole: &&[LabelId]| set.iter().all(|label| whole.contains(label));
+        let worst = if equal.iter().any(part) { &mut equation } else { &mut inequality };
+        *worst = worst.max(sum(set) - 1.0);
     }
     for group in graph.one_of() {
-        worst = worst.max((sum(&group.labels) - 1.0).abs());
+        equation = equation.max((sum(&group.labels) - 1.0).abs());
     }
-    worst
+    [inequality, equation]
+}
+
+/// The largest violation of any hard relation.
+pub(super) fn worst_violation(graph: &RelationGraph, p: &[f64]) -> f64 {
+    let [inequality, equation] = violation(graph, &[], p);
+    inequality.max(equation)
+}
+
+/// How many triples of a graph, a row and a truth are checked in all.
+pub(super) fn wanted() -> usize {
+    std::env::var("PHEX_TRIPLES").map_or(100_000, |text| text.parse().unwrap())
 }
