@@ -19,6 +19,7 @@ mod predict;
 mod reconcile;
 mod samples;
 mod say;
+mod scores;
 mod train;
 mod tune;
 

@@ -47,6 +47,7 @@ pub(crate) fn run(command: &SamplesCommand) -> anyhow::Result<Outcome> {
         bail!("the graph and the samples cannot both be standard input");
     }
     let files = CommandFiles::default().reads(command.input.files()).reads([&command.samples]);
+    output::check_lines(&command.out)?;
     files.reads(&command.scores.scores).writes([&command.out]).check()?;
     let model = command.input.model()?;
     let scores = command.scores.row(model.names())?;

@@ -20,8 +20,8 @@ pub(crate) use data::{DataArguments, LabelArguments};
 pub(crate) use device::{DeviceArguments, DeviceName};
 pub(crate) use engine::EngineArguments;
 pub(crate) use graph::{
-    CheckCommand, ConvertCommand, GraphCommand, GraphFile, GraphInput, PlanCommand, ScoreArguments,
-    ShowCommand, StatesCommand, TransformCommand,
+    CheckCommand, ConvertCommand, GraphCommand, GraphFile, GraphInput, LabelsCommand, PlanCommand,
+    ScoreArguments, ShowCommand, StatesCommand, TransformCommand,
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
 pub(crate) use reconcile::ReconcileCommand;

@@ -39,12 +39,14 @@ struct Line<'a> {
 
 pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
+    output::check_lines(&command.out)?;
     command.rows.files().writes_with_summary(&command.out).check()?;
     use_threads(command.rows.threads);
-    let model = Arc::new(command.rows.input.model()?);
+    let (model, graph) = command.rows.input.model_with_graph()?;
+    let model = Arc::new(model);
     let (engine, plan) = compile(&model, &command.rows.engine)
         .with_context(|| command.rows.input.path.display().to_string())?;
-    let mut source = Source::of(&command.rows, model.names())?;
+    let mut source = Source::of(&command.rows, model.names(), graph.as_ref())?;
     let mut summary = Summary::of(plan);
     let annealed = engine.plan().method == Method::Anneal;
     if annealed {
@@ -99,8 +101,9 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     }
     output::finish(out)?;
     bar.finish_and_clear();
+    source.notes().into_iter().for_each(|note| summary.note(note));
     summary.finish(start);
-    summary.complain();
+    summary.complain(command.rows.quiet);
     output::write_beside(&summary, &command.out)?;
     if command.rows.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;

@@ -2,10 +2,10 @@
 
 use std::num::NonZero;
 use std::path::Path;
-use std::str::FromStr as _;
 
-use anyhow::bail;
-use phex::infer::Evidence;
+use anyhow::{Context as _, bail};
+use phex::graph::RelationGraph;
+use phex::infer::{Evidence, ScoreForm, ScoreInput};
 use phex_io::{
     EvidenceReader, Limits, Precision, ScoreReader, ScoreRows, ScoreValues, TableFormat,
 };
@@ -13,11 +13,20 @@ use phex_io::{
 use crate::args::{RowArguments, TableArguments};
 use crate::files::CommandFiles;
 use crate::model::ModelFile;
+use crate::scores;
 
 pub(crate) struct Source {
     scores: Scores,
     evidence: Option<EvidenceReader>,
     keep: Vec<String>,
+    /// What the numbers of the table are.
+    input: ScoreInput,
+    /// Whether the user has said it.
+    is_form_given: bool,
+    /// Notes on how the table was read.
+    notes: Vec<String>,
+    /// The name of the table.
+    path: String,
 }
 
 enum Scores {
@@ -74,35 +83,60 @@ impl RowArguments {
 
 impl Source {
     /// The given table; a row of zeros for models that hold their own scores.
-    pub(super) fn of(arguments: &RowArguments, labels: &[String]) -> anyhow::Result<Source> {
+    pub(super) fn of(
+        arguments: &RowArguments,
+        labels: &[String],
+        graph: Option<&RelationGraph>,
+    ) -> anyhow::Result<Source> {
         let zeros = (arguments.input.kind() != ModelFile::Graph).then(|| zeros(labels.len()));
-        Source::open(&arguments.table, labels, zeros)
+        Source::open(&arguments.table, labels, graph, zeros)
     }
 
     /// The given table of scores, or else these rows.
-    pub(crate) fn open(
+    fn open(
         arguments: &TableArguments,
         labels: &[String],
+        graph: Option<&RelationGraph>,
         rows: Option<ScoreRows>,
     ) -> anyhow::Result<Source> {
-        let format = arguments.table_format.as_deref().map(TableFormat::from_str).transpose();
-        let format = format.map_err(anyhow::Error::msg)?;
-        let (keep, limits) = (arguments.keep.clone(), Limits::default());
+        let form = arguments.scores_are.unwrap_or_default();
+        let mut notes = Vec::new();
+        let mut given = vec![true; labels.len()];
         let scores = match (&arguments.scores, rows) {
             (Some(path), _) => {
-                Scores::Table(Box::new(ScoreReader::open(path, format, labels, &keep, &limits)?))
+                let reader = scores::open(path, arguments, form, labels, graph)?;
+                reader.missing().for_each(|label| given[label] = false);
+                notes.extend(scores::notes(&reader, labels, arguments.missing));
+                Scores::Table(Box::new(reader))
             }
             (None, Some(rows)) => Scores::Rows(Some(rows)),
             (None, None) => {
                 bail!("--scores FILE is missing: a table of logits, one column per label")
             }
         };
+        let form = if matches!(scores, Scores::Table(_)) { form } else { ScoreForm::Logits };
+        let (keep, limits) = (arguments.keep.clone(), Limits::default());
         let evidence = match &arguments.evidence {
             Some(path) => Some(open_evidence(path, labels, &keep, &limits)?),
             None => None,
         };
         crate::interrupt::listen();
-        Ok(Source { scores, evidence, keep })
+        Ok(Source {
+            scores,
+            evidence,
+            keep,
+            input: ScoreInput::new(form, given, graph),
+            is_form_given: arguments.scores_are.is_some(),
+            notes,
+            path: arguments.scores.iter().map(|path| path.display().to_string()).collect(),
+        })
+    }
+
+    /// Notes on how the rows were read, after the last row.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        notes.extend(scores::form_note(&self.input, self.is_form_given));
+        notes
     }
 
     fn table(&self) -> Option<&ScoreReader> {
@@ -136,10 +170,17 @@ impl Source {
         most: usize,
     ) -> anyhow::Result<Option<(ScoreRows, Option<Vec<Evidence>>)>> {
         crate::interrupt::check()?;
-        let rows = match &mut self.scores {
+        let mut rows = match &mut self.scores {
             Scores::Table(scores) => scores.next_rows(most)?,
             Scores::Rows(rows) => rows.take(),
         };
+        if let (Some(rows), Scores::Table(_)) = (&mut rows, &self.scores) {
+            let converted = match &mut rows.values {
+                ScoreValues::F32(values) => self.input.convert(values),
+                ScoreValues::F64(values) => self.input.convert(values),
+            };
+            converted.with_context(|| self.path.clone())?;
+        }
         let count = rows.as_ref().map_or(0, |rows| rows.count);
         let Some(reader) = &mut self.evidence else {
             return Ok(rows.map(|rows| (rows, None)));

@@ -26,6 +26,8 @@ use table::FinishedTable;
 
 pub(crate) fn run(command: &ReconcileCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
+    output::check_table(&command.out)?;
+    command.diagnosis.iter().try_for_each(|path| output::check_lines(path))?;
     let files: Vec<&Path> = command.files().collect();
     let inputs = [&command.probabilities, &command.scores, &command.weights];
     let checked = CommandFiles::default().reads(command.input.files()).reads(&command.fit);

@@ -8,6 +8,7 @@ mod attack;
 mod common;
 mod demo;
 mod device;
+mod foreign_scores;
 mod graph;
 mod hostile;
 mod infer;

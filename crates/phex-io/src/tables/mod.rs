@@ -13,6 +13,7 @@
 mod cursor;
 mod dataset;
 mod format;
+mod index_column;
 mod input;
 mod label_weights;
 mod scores;
@@ -25,7 +26,8 @@ pub use dataset::{
 pub use format::TableFormat;
 pub use label_weights::read_label_weights;
 pub use scores::{
-    EvidenceReader, EvidenceRows, Precision, ScoreReader, ScoreRows, ScoreValues, ScoreWriter,
+    EvidenceReader, EvidenceRows, Precision, ScoreOptions, ScoreReader, ScoreRows, ScoreValues,
+    ScoreWriter,
 };
 
 pub(crate) use cursor::ArffHeader;

@@ -232,7 +232,7 @@ impl RecordCursor {
                         None => return Err(self.bad_cell::<T>(index, text)),
                     },
                     // Only Parquet has lists.
-                    BlockColumn::AllLabels => {}
+                    BlockColumn::AllLabels | BlockColumn::Ignored => {}
                 }
             }
             count += 1;
