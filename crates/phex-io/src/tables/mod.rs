@@ -16,6 +16,8 @@ mod format;
 mod index_column;
 mod input;
 mod label_weights;
+mod npz;
+mod packed;
 mod scores;
 
 pub use dataset::{

@@ -136,7 +136,7 @@ impl ScoreReader {
         labels: &[String],
         options: &ScoreOptions,
     ) -> Result<ScoreReader, Error> {
-        ScoreReader::new(TableInput::open(path, options.format)?, labels, options)
+        ScoreReader::new(TableInput::open(path, options.format, &options.limits)?, labels, options)
     }
 
     /// Reads a stream, which messages call `name`. Parquet goes through a temporary file.
@@ -151,7 +151,7 @@ impl ScoreReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<ScoreReader, Error> {
-        let input = TableInput::from_reader(Box::new(reader), name, format)?;
+        let input = TableInput::from_reader(Box::new(reader), name, format, limits)?;
         let options = ScoreOptions {
             format,
             keep: keep.to_vec(),
@@ -304,7 +304,7 @@ impl EvidenceReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<EvidenceReader, Error> {
-        EvidenceReader::new(TableInput::open(path, format)?, labels, keep, limits)
+        EvidenceReader::new(TableInput::open(path, format, limits)?, labels, keep, limits)
     }
 
     /// Reads a stream, which messages call `name`.
@@ -319,7 +319,7 @@ impl EvidenceReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<EvidenceReader, Error> {
-        let input = TableInput::from_reader(Box::new(reader), name, format)?;
+        let input = TableInput::from_reader(Box::new(reader), name, format, limits)?;
         EvidenceReader::new(input, labels, keep, limits)
     }
 
