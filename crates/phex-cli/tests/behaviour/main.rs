@@ -9,6 +9,7 @@ mod common;
 mod demo;
 mod device;
 mod foreign_scores;
+mod front;
 mod graph;
 mod hostile;
 mod infer;
