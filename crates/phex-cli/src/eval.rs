@@ -148,7 +148,7 @@ fn of_table(
         ..ScoreOptions::default()
     };
     let mut reader = ScoreReader::open_with(table, &names, &reading)?;
-    let notes = scores::ignored(&reader).into_iter().chain(scores::by_position(&reader)).collect();
+    let notes = scores::notes_on_columns(&reader);
     let mut probabilities: Vec<f64> = Vec::new();
     while let Some(rows) = reader.next_rows(1024)? {
         match rows.values {

@@ -77,15 +77,13 @@ pub(crate) fn notes(reader: &ScoreReader, labels: &[String], missing: Option<f64
             }
         });
     }
-    notes.extend(ignored(reader));
-    notes.extend(by_position(reader));
+    notes.extend(notes_on_columns(reader));
     notes
 }
 
 /// A note on columns that number the rows.
-pub(crate) fn ignored(reader: &ScoreReader) -> Option<String> {
-    let first = reader.ignored().first()?;
-    Some(match first.as_str() {
+pub(crate) fn ignored(columns: &[String]) -> Option<String> {
+    Some(match columns.first()?.as_str() {
         "" => {
             String::from("the first column has no name, so it was left out: it looks like an index")
         }
@@ -95,8 +93,13 @@ pub(crate) fn ignored(reader: &ScoreReader) -> Option<String> {
     })
 }
 
+/// Notes on what was left out and what nothing names.
+pub(crate) fn notes_on_columns(reader: &ScoreReader) -> Vec<String> {
+    ignored(reader.ignored()).into_iter().chain(by_position(reader)).collect()
+}
+
 /// A note on columns that nothing names.
-pub(crate) fn by_position(reader: &ScoreReader) -> Option<String> {
+fn by_position(reader: &ScoreReader) -> Option<String> {
     reader.is_by_position().then(|| {
         String::from(
             "the columns have no names and were taken to be the labels in the order of the graph (`phex graph labels`); \

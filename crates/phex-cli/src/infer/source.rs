@@ -120,6 +120,8 @@ impl Source {
             Some(path) => Some(open_evidence(path, labels, &keep, &limits)?),
             None => None,
         };
+        let others = evidence.as_ref().and_then(|reader| scores::ignored(reader.ignored()));
+        notes.extend(others.filter(|note| !notes.contains(note)));
         crate::interrupt::listen();
         Ok(Source {
             scores,

@@ -37,8 +37,7 @@ impl FinishedTable {
         let format = command.table_format.as_deref().map(TableFormat::from_str).transpose();
         let format = format.map_err(anyhow::Error::msg)?;
         let reader = open(path, format, command, graph, &command.keep)?;
-        let notes = scores::ignored(&reader).into_iter().chain(scores::by_position(&reader));
-        notes.for_each(|note| say(format_args!("phex: {note}")));
+        scores::notes_on_columns(&reader).iter().for_each(|note| say(format_args!("phex: {note}")));
         Ok(FinishedTable { reader, path: path.clone(), is_logits, before: 0, last: 0 })
     }
 

@@ -338,6 +338,11 @@ impl EvidenceReader {
         self.0.format
     }
 
+    /// The columns that were left out because they number the rows.
+    pub fn ignored(&self) -> &[String] {
+        &self.0.columns.ignored
+    }
+
     /// How many rows the table claims to have, if it does.
     pub fn rows(&self) -> Option<u64> {
         self.0.cursor.rows()
