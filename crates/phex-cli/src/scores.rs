@@ -37,16 +37,14 @@ pub(crate) fn open(
 /// An error with the options that help.
 fn explain(error: Error, graph: Option<&RelationGraph>) -> anyhow::Error {
     match &error {
-        Error::MissingColumn { column, .. } => {
-            let is_label = graph.is_some_and(|graph| graph.id(column).is_some());
-            match is_label {
-                true => anyhow!(
-                    "{error}; --missing 0 gives labels without a column the score 0, and --single-label says that exactly \
-                     one leaf is on, so that leaves are enough"
-                ),
-                false => error.into(),
-            }
-        }
+        Error::MissingColumn { column, .. } => match graph {
+            Some(graph) if graph.id(column).is_none() => error.into(),
+            Some(graph) if !graph.has_one_leaf() => anyhow!(
+                "{error}; --missing 0 gives labels without a column the score 0, and --single-label says that exactly \
+                 one leaf is on, so that leaves are enough"
+            ),
+            _ => anyhow!("{error}; --missing 0 gives labels without a column the score 0"),
+        },
         Error::UnknownColumn { column, .. } => anyhow!(
             "{error}; to pass it through, use --keep {column:?}; if columns are not named after labels, --label-names \
              FILE says which label each of them is"
