@@ -49,8 +49,8 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     let device = Device::open(command.device.device)?;
     let files = command.data.files()?;
     let checked = CommandFiles::default().reads(files).reads_bundle(&command.bundle);
-    check_ending(command)?;
     checked.writes_with_summary(&command.out).check()?;
+    check_ending(command)?;
     let model = TrainedModel::read(&command.bundle)?;
     let predictor = predictor(&model, &command.engine, &device)?;
     let best = best_of(&model, &predictor, command.decide.as_ref(), &command.engine)?;

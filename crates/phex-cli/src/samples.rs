@@ -47,8 +47,8 @@ pub(crate) fn run(command: &SamplesCommand) -> anyhow::Result<Outcome> {
         bail!("the graph and the samples cannot both be standard input");
     }
     let files = CommandFiles::default().reads(command.input.files()).reads([&command.samples]);
-    output::check_lines(&command.out)?;
     files.reads(&command.scores.scores).writes([&command.out]).check()?;
+    output::check_lines(&command.out)?;
     let model = command.input.model()?;
     let scores = command.scores.row(model.names())?;
     // With a cost for hard constraints, the energies are those of the annealer.

@@ -39,8 +39,8 @@ struct Line<'a> {
 
 pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    output::check_lines(&command.out)?;
     command.rows.files().writes_with_summary(&command.out).check()?;
+    output::check_lines(&command.out)?;
     use_threads(command.rows.threads);
     let (model, graph) = command.rows.input.model_with_graph()?;
     let model = Arc::new(model);

@@ -32,11 +32,11 @@ pub(crate) fn piece(labels: usize) -> usize {
 
 pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
+    let files = command.rows.files().writes_with_summary(&command.out);
+    files.writes(command.diagnosis.iter().chain(&command.standard_errors)).check()?;
     output::check_table(&command.out)?;
     command.standard_errors.iter().try_for_each(|path| output::check_table(path))?;
     command.diagnosis.iter().try_for_each(|path| output::check_lines(path))?;
-    let files = command.rows.files().writes_with_summary(&command.out);
-    files.writes(command.diagnosis.iter().chain(&command.standard_errors)).check()?;
     use_threads(command.rows.threads);
     let device = Device::open(command.device.device)?;
     let (model, graph) = command.rows.input.model_with_graph()?;

@@ -26,13 +26,13 @@ use table::FinishedTable;
 
 pub(crate) fn run(command: &ReconcileCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    output::check_table(&command.out)?;
-    command.diagnosis.iter().try_for_each(|path| output::check_lines(path))?;
     let files: Vec<&Path> = command.files().collect();
     let inputs = [&command.probabilities, &command.scores, &command.weights];
     let checked = CommandFiles::default().reads(command.input.files()).reads(&command.fit);
     let checked = checked.reads(inputs.into_iter().flatten()).reads(command.labels.files());
     checked.writes_with_summary(&command.out).writes(&command.diagnosis).check()?;
+    output::check_table(&command.out)?;
+    command.diagnosis.iter().try_for_each(|path| output::check_lines(path))?;
     use_threads(command.threads);
     let graph = command.input.graph()?;
     let compiled = compile(command, &graph)?;

@@ -30,8 +30,8 @@ fn infer(folder: &Path, more: &[&str], input: &str) -> (Vec<HashMap<String, f64>
 /// The error of a run that fails.
 fn refused(folder: &Path, more: &[&str], input: &str) -> String {
     let arguments: Vec<&str> = INFER.iter().chain(more).copied().collect();
-    let (status, out, error) = run(folder, &arguments, input);
-    assert_eq!((status, out.as_str()), (2, ""), "{error}");
+    let (status, _, error) = run(folder, &arguments, input);
+    assert_eq!(status, 2, "{error}");
     error
 }
 
@@ -50,7 +50,7 @@ fn leaves_are_enough_if_exactly_one_is_on() {
     near(row["vehicle"], row["car"] + row["bus"]);
     near(row["animal"], row["dog"] + row["cat"]);
     assert!(error.contains("2 labels, such as `animal`, have no column and get the score 0"));
-    assert!(error.contains("1 row by `family` in "), "{error}");
+    assert!(error.contains("phex: 1 row by `"), "{error}");
     let (_, error) = infer(folder.path(), &["--single-label", "-q"], LEAVES);
     assert_eq!(error, "");
 }
@@ -105,12 +105,12 @@ fn a_softmax_comes_back_and_its_parents_are_sums() {
 #[test]
 fn sigmoids_become_logits() {
     let folder = folder();
-    let p = "animal,dog,cat,vehicle,car,bus\n0.9,0.8,0.5,0,1,0.25\n";
+    let p = "animal,dog,cat,vehicle,car,bus\n0.9,0.8,0.5,0.01,0.99,0\n";
     let logit = |p: f64| {
         let p = p.clamp(1e-13, 1.0 - 1e-13);
         (p / (1.0 - p)).ln().to_string()
     };
-    let cells = [0.9, 0.8, 0.5, 0.0, 1.0, 0.25].map(logit).join(",");
+    let cells = [0.9, 0.8, 0.5, 0.01, 0.99, 0.0].map(logit).join(",");
     let logits = format!("animal,dog,cat,vehicle,car,bus\n{cells}\n");
     let (expected, _) = infer(folder.path(), &[], &logits);
     let (found, error) = infer(folder.path(), &["--scores-are", "probabilities"], p);

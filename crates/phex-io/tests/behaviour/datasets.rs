@@ -77,8 +77,8 @@ fn columns_are_chosen() {
 #[test]
 fn mistakes_have_places() {
     let few = DatasetOptions { limits: Limits { categories: 2, ..Limits::default() }, ..plain() };
-    let error = message("x.csv", "a,id\n1,x\n2,y\n3,z\n", &few);
-    let expected = "x.csv:4: column `id`: `x` makes this a column of text, and it has more than 2";
+    let error = message("x.csv", "a,who\n1,x\n2,y\n3,z\n", &few);
+    let expected = "x.csv:4: column `who`: `x` makes this a column of text, and it has more than 2";
     assert!(error.contains(expected), "{error}");
     let error = message("x.csv", "a,b\n1,2\n1\n", &plain());
     assert!(error.ends_with("x.csv:3: the row has 1 cells and the header has 2"), "{error}");

@@ -132,7 +132,7 @@ fn errors_in_text_have_a_place() {
         ("cat,dog\n\"1\"2,3\n", "s:2: there is text after the quote"),
         ("cat,dog\n\n\"1,3\n4,5\n", "s:3: a quote opens a cell and nothing closes it"),
         ("cat,dgo\n1,2\n", "s: the column `dgo` is not a label of the model; did you mean `dog`?"),
-        ("cat,id,dog\n1,2,3\n", "s: the column `id` is not a label of the model"),
+        ("cat,who,dog\n1,2,3\n", "s: the column `who` is not a label of the model"),
         ("cat\n1\n", "s: no column is named `dog`"),
         ("cat,dog,cat\n", "s: two columns are named `cat`"),
         ("", "s: the table has no header"),
