@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phex._core import SCORE_LIMIT, Engine, Graph, Plan, Posterior, bad_score, looks_finished
+from phex._core import (
+    SCORE_LIMIT,
+    Engine,
+    Graph,
+    Plan,
+    Posterior,
+    bad_score,
+    to_logits,
+    unscored,
+)
 from phex._types import EvidenceCodes, Flags, Float64
 from phex.errors import FinishedWarning, InputError
 from phex.tables import Rows, evidence_codes, read_scores, read_weights
 
-__all__ = ["LabelSets", "Model"]
+__all__ = ["LabelSets", "Model", "ScoreForm"]
+
+
+ScoreForm = Literal["logits", "probabilities", "log-probabilities"]
+"""What the numbers of a classifier are."""
 
 
 class LabelSets(NamedTuple):
@@ -77,12 +90,28 @@ class Model:
             evidence = row
         return evidence_codes(evidence, rows, self.labels)
 
-    def marginals(self, logits: Any, evidence: Any = None) -> Any:
-        """The probability of each label.
+    def marginals(
+        self,
+        logits: Any,
+        evidence: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        missing: float | None = None,
+        input: ScoreForm | None = None,
+    ) -> Any:
+        r"""The probability of each label.
 
         Args:
             logits: Rows × labels, or one row.
             evidence: Known labels: rows × labels, one row for all, or a dictionary.
+            columns: The labels that the columns of `logits` are, in their order. Data frames name
+                theirs.
+            missing: The score of labels without a column. If the graph says that exactly one leaf is on,
+                labels above leaves need none: the leaves keep their softmax, and the others are its
+                sums.
+            input: What the values are: `logits`, `probabilities` or `log-probabilities`. Probabilities
+                are one softmax if exactly one leaf is on, only leaves have columns and the rows sum to
+                1; otherwise each is a sigmoid. Probabilities below 1e-13 count as 1e-13.
 
         Returns:
             Probabilities in the form of the logits.
@@ -92,14 +121,30 @@ class Model:
                 answers the other rows.
 
         Warns:
-            FinishedWarning: All scores are between 0 and 1, so they may be finished probabilities, which
-                `phex.reconcile` makes consistent.
+            FinishedWarning: All scores are between 0 and 1, and `input` is not given. They may be
+                probabilities, or finished ones, which `phex.reconcile` makes consistent.
+
+        >>> import phex
+        >>> pairs = "parent,child\nanimal,dog\nanimal,cat\nvehicle,car\nvehicle,bus\n"
+        >>> graph = phex.GraphBuilder.parse(pairs, "csv").single_label().build()
+        >>> model = graph.compile()
+        >>> p = model.marginals([3.0, 0.0, 0.0, 0.0], columns=["dog", "cat", "car", "bus"])
+        >>> {label: round(float(p[graph.index(label)]), 3) for label in ["dog", "vehicle"]}
+        {'dog': 0.87, 'vehicle': 0.087}
         """
-        rows, codes = self._read(logits, evidence)
-        if looks_finished(rows.values, len(self.labels)):
+        fill: Sequence[float | None] = ()
+        if columns is not None or not isinstance(logits, np.ndarray):
+            fill = unscored(self.graph) if missing is None else [missing] * len(self.labels)
+        rows = read_scores(logits, self.labels, columns, fill)
+        codes = self._codes(evidence, rows.values.shape[0])
+        if input is not None and input != "logits":
+            given = rows.given or [True] * len(self.labels)
+            rows.values = to_logits(self.graph, rows.values, given, input)
+        elif input is None and rows.looks_finished():
             warnings.warn(
-                "all scores are between 0 and 1, as finished probabilities are, but scores are logits; "
-                "`phex.reconcile` makes finished probabilities consistent",
+                "all scores are between 0 and 1, as finished probabilities are, but scores are logits: "
+                "say `input='probabilities'` or `input='logits'`; `phex.reconcile` makes finished "
+                "probabilities consistent",
                 FinishedWarning,
                 stacklevel=2,
             )

@@ -63,6 +63,20 @@ pub(crate) fn unseen(data: &Dataset) -> Vec<String> {
     data.unseen.iter().map(say).collect()
 }
 
+/// Columns that are no features because they number the rows.
+pub(crate) fn ignored(data: &Dataset) -> Vec<String> {
+    let say = |name: &String| match name.as_str() {
+        "" => String::from(
+            "the first column has no name and is no feature: it looks like an index; a name makes it a feature",
+        ),
+        name => format!(
+            "the column `{name}` is no feature: it looks like an index; --keep {name:?} copies it to the output, --drop \
+             {name:?} silences this, and --features or another name makes it a feature"
+        ),
+    };
+    data.ignored.iter().map(say).collect()
+}
+
 /// Columns that are categories although most of their texts are numbers.
 pub(crate) fn almost_numbers(schema: &FeatureSchema) -> Vec<String> {
     let mut notes = Vec::new();

@@ -9,7 +9,7 @@ use phex::graph::RelationGraph;
 use phex::infer::Evidence;
 use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
 use phex::model::Model;
-use phex_io::{Limits, ReadOptions, ScoreReader, ScoreValues, Targets};
+use phex_io::{ReadOptions, ScoreOptions, ScoreReader, ScoreValues, Targets, read_label_names};
 use phex_report::evaluation_page;
 use phex_train::{Comparison, LabelSettings, TrainedModel};
 use serde::Serialize;
@@ -21,7 +21,7 @@ use crate::files::CommandFiles;
 use crate::infer::use_threads;
 use crate::say::say;
 use crate::train::{comparison_table, examples, with_flag};
-use crate::{Outcome, output, pages, predict};
+use crate::{Outcome, output, pages, predict, scores};
 
 pub(crate) fn run(command: &EvalCommand) -> anyhow::Result<Outcome> {
     let mut files = CommandFiles::default().reads(&command.graph).reads(&command.probabilities);
@@ -142,8 +142,13 @@ fn of_table(
     }
     let graph = crate::input::read(graph, &ReadOptions::default())?;
     let names: Vec<String> = graph.labels().iter().map(|label| label.name.clone()).collect();
-    let limits = Limits::default();
-    let mut reader = ScoreReader::open(table, None, &names, &command.data.keep, &limits)?;
+    let reading = ScoreOptions {
+        keep: command.data.keep.clone(),
+        names: command.labels.label_names.as_deref().map(read_label_names).transpose()?,
+        ..ScoreOptions::default()
+    };
+    let mut reader = ScoreReader::open_with(table, &names, &reading)?;
+    let notes = scores::notes_on_columns(&reader);
     let mut probabilities: Vec<f64> = Vec::new();
     while let Some(rows) = reader.next_rows(1024)? {
         match rows.values {
@@ -166,7 +171,7 @@ fn of_table(
     let evaluation = evaluate_sets(options, &graph, &model, &probabilities, &evidence, &sets)?;
     let single: Vec<f32> = probabilities.iter().map(|p| *p as f32).collect();
     let comparison = Some(Comparison::with_own_frequencies(&graph, &single, &evidence)?);
-    Ok(Evaluated { graph, evaluation, comparison, notes: Vec::new() })
+    Ok(Evaluated { graph, evaluation, comparison, notes })
 }
 
 /// The targets for a table of probabilities.

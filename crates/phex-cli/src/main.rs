@@ -19,12 +19,13 @@ mod predict;
 mod reconcile;
 mod samples;
 mod say;
+mod scores;
 mod train;
 mod tune;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use args::{Arguments, Command};
 
@@ -37,9 +38,18 @@ pub(crate) enum Outcome {
     Findings,
 }
 
+/// Prints the script of a shell.
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<Outcome> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "phex", &mut script);
+    output::text(&String::from_utf8_lossy(&script))?;
+    Ok(Outcome::Fine)
+}
+
 fn main() -> ExitCode {
     interrupt::keep_limits_as_errors();
-    let arguments = Arguments::parse();
+    let arguments =
+        Arguments::try_parse().unwrap_or_else(|error| args::without_misleading(error).exit());
     let outcome = match &arguments.command {
         Command::Graph(command) => {
             infer::use_threads(None);
@@ -57,6 +67,7 @@ fn main() -> ExitCode {
             infer::use_threads(None);
             demo::run(command)
         }
+        Command::Completions(command) => completions(command.shell),
     };
     match outcome {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,

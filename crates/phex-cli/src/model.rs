@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
+use phex::graph::RelationGraph;
 use phex::model::{Ising, Model};
 use phex::numeric::SCORE_LIMIT;
 use phex_io::{IsingFormat, Limits, ScoreReader, ScoreValues, TableFormat};
 
 use crate::args::{GraphInput, ScoreArguments};
+use crate::say::say;
+use crate::scores::notes_on_columns;
 
 /// What a file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,11 @@ impl GraphInput {
 
     /// The model of any file.
     pub(crate) fn model(&self) -> anyhow::Result<Model> {
+        Ok(self.model_with_graph()?.0)
+    }
+
+    /// The model of any file, and its graph if it has one.
+    pub(crate) fn model_with_graph(&self) -> anyhow::Result<(Model, Option<RelationGraph>)> {
         match self.kind() {
             ModelFile::Graph => {
                 // A file that is not a graph may be a model whose format must be named.
@@ -54,11 +62,12 @@ impl GraphInput {
                     }
                     _ => error,
                 })?;
-                Model::new(&graph).with_context(|| self.path.display().to_string())
+                let model = Model::new(&graph).with_context(|| self.path.display().to_string())?;
+                Ok((model, Some(graph)))
             }
-            ModelFile::Uai => Ok(phex_io::read_uai(&self.path)?),
+            ModelFile::Uai => Ok((phex_io::read_uai(&self.path)?, None)),
             ModelFile::Ising(format) => {
-                Ok(phex_io::read_ising(&self.path, Some(format))?.to_model())
+                Ok((phex_io::read_ising(&self.path, Some(format))?.to_model(), None))
             }
         }
     }
@@ -72,6 +81,7 @@ impl ScoreArguments {
         let format = format.map_err(anyhow::Error::msg)?;
         let limits = Limits::default();
         let mut table = ScoreReader::open(path, format, labels, &self.keep, &limits)?;
+        notes_on_columns(&table).iter().for_each(|note| say(format_args!("phex: {note}")));
         let wanted = self.row.unwrap_or(0);
         let mut left = wanted;
         while let Some(rows) = table.next_rows(1024)? {

@@ -3,8 +3,8 @@
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use anyhow::Context as _;
-use phex_io::Output;
+use anyhow::{Context as _, anyhow};
+use phex_io::{Output, TableFormat};
 use serde::Serialize;
 
 use crate::files::summary_of;
@@ -109,6 +109,31 @@ pub(crate) fn cell(text: &str) -> String {
 /// Whether a file name asks for JSON lines.
 pub(crate) fn is_json_lines(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson")
+}
+
+/// Refuses a file name whose ending promises a format in which no table can be written.
+pub(crate) fn check_table(path: &Path) -> anyhow::Result<()> {
+    match TableFormat::from_path(path) {
+        None if path.extension().is_some() => Err(unknown_ending(path, &TableFormat::names())),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a file name whose ending promises a format in which no lines can be written.
+pub(crate) fn check_lines(path: &Path) -> anyhow::Result<()> {
+    let is_csv = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
+    match path.extension().is_none() || is_csv || is_json_lines(path) {
+        true => Ok(()),
+        false => Err(unknown_ending(path, "csv, jsonl")),
+    }
+}
+
+fn unknown_ending(path: &Path, known: &str) -> anyhow::Error {
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    anyhow!(
+        "{}: phex cannot write `.{ending}` files here; choose a name that ends in one of {known}",
+        path.display()
+    )
 }
 
 /// Starts a file of lines, which appears when it is complete.

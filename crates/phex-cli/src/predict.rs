@@ -50,6 +50,7 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     let files = command.data.files()?;
     let checked = CommandFiles::default().reads(files).reads_bundle(&command.bundle);
     checked.writes_with_summary(&command.out).check()?;
+    check_ending(command)?;
     let model = TrainedModel::read(&command.bundle)?;
     let predictor = predictor(&model, &command.engine, &device)?;
     let best = best_of(&model, &predictor, command.decide.as_ref(), &command.engine)?;
@@ -171,14 +172,28 @@ struct PredictionWriter {
     undecided: usize,
 }
 
+/// Refuses a file name whose ending does not fit what is written.
+fn check_ending(command: &PredictCommand) -> anyhow::Result<()> {
+    let (shown, format) = (command.out.display(), TableFormat::from_path(&command.out));
+    match command.decide {
+        Some(_) if matches!(format, Some(TableFormat::Npy | TableFormat::Parquet)) => {
+            bail!("{shown}: label sets are written as CSV or `.jsonl`")
+        }
+        Some(_) => output::check_lines(&command.out),
+        None if output::is_json_lines(&command.out) => {
+            bail!(
+                "{shown}: probabilities are written as CSV, npy or Parquet; --decide gives label sets"
+            )
+        }
+        None => output::check_table(&command.out),
+    }
+}
+
 impl PredictionWriter {
     fn create(command: &PredictCommand, model: &TrainedModel) -> anyhow::Result<PredictionWriter> {
         let keep = &command.data.keep;
-        let (shown, format) = (command.out.display(), TableFormat::from_path(&command.out));
+        let format = TableFormat::from_path(&command.out);
         let table = if command.decide.is_some() {
-            if matches!(format, Some(TableFormat::Npy | TableFormat::Parquet)) {
-                bail!("{shown}: label sets are written as CSV or `.jsonl`");
-            }
             let json_lines = output::is_json_lines(&command.out);
             let mut out = output::create(&command.out)?;
             if !json_lines {
@@ -188,11 +203,6 @@ impl PredictionWriter {
             }
             PredictionTable::Sets { out, json_lines }
         } else {
-            if output::is_json_lines(&command.out) {
-                bail!(
-                    "{shown}: probabilities are written as CSV, npy or Parquet; --decide gives label sets"
-                );
-            }
             let format = format.unwrap_or(TableFormat::Csv);
             let names: Vec<String> =
                 model.graph.labels().iter().map(|label| label.name.clone()).collect();

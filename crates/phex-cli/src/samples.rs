@@ -48,6 +48,7 @@ pub(crate) fn run(command: &SamplesCommand) -> anyhow::Result<Outcome> {
     }
     let files = CommandFiles::default().reads(command.input.files()).reads([&command.samples]);
     files.reads(&command.scores.scores).writes([&command.out]).check()?;
+    output::check_lines(&command.out)?;
     let model = command.input.model()?;
     let scores = command.scores.row(model.names())?;
     // With a cost for hard constraints, the energies are those of the annealer.

@@ -18,6 +18,7 @@ mod posterior;
 mod recipe;
 mod reconcile;
 mod report;
+mod scores;
 mod strength;
 mod strengths;
 mod threads;
@@ -43,6 +44,7 @@ mod _core {
         recipe::{epoch_rows, rows_with_leaf, score_scales},
         reconcile::{PlannedPart, ReconcilePlan, ReconciledRows, ReconcilerCore, looks_finished},
         report::{Finding, Report, RootCause, Step},
+        scores::{to_logits, unscored},
         strength::Strength,
         strengths::Strengths,
         threads::{set_threads, threads},

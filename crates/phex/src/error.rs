@@ -159,6 +159,18 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// A value is not the logarithm of a probability.
+    #[error(
+        "row {row}: {value} is not the logarithm of a probability of `{label}`: those are at most 0"
+    )]
+    NotLogProbability {
+        /// The row, counted from 0.
+        row: usize,
+        /// The label.
+        label: String,
+        /// The value.
+        value: f64,
+    },
     /// The rows look like one softmax over labels that do not exclude each other.
     #[error(
         "every row sums to 1 over all {labels} labels, as one softmax does, but `{child}` is a kind of `{parent}` and not an alternative to it; if the classifier decides between the leaves, infer the other labels from its logits under a single-label graph"

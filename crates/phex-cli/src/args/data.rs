@@ -32,7 +32,7 @@ pub(crate) struct DataArguments {
 #[command(next_help_heading = "Labels")]
 pub(crate) struct LabelArguments {
     /// Column with the labels of each row
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, alias = "label", value_name = "COLUMN")]
     pub(crate) label_column: Option<String>,
     /// Separate files with the labels of each row: tables, npy, or text with one row per line
     #[arg(long, value_name = "FILE", num_args = 1..)]

@@ -16,6 +16,8 @@ pub(crate) enum GraphCommand {
     Check(CheckCommand),
     /// Print an outline with counts; draw as SVG or DOT
     Show(ShowCommand),
+    /// List the labels, one per line, in the order of the graph
+    Labels(LabelsCommand),
     /// Fewest relations with the same legal states
     Sparsify(TransformCommand),
     /// All relations that follow, with the same legal states
@@ -130,6 +132,15 @@ pub(crate) struct ShowCommand {
     /// Show this many levels of the outline
     #[arg(long, value_name = "LEVELS")]
     pub(crate) depth: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabelsCommand {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -10,6 +10,7 @@ mod predict;
 mod reconcile;
 mod rows;
 mod settings;
+mod suggestions;
 mod train;
 
 use std::path::PathBuf;
@@ -20,12 +21,13 @@ pub(crate) use data::{DataArguments, LabelArguments};
 pub(crate) use device::{DeviceArguments, DeviceName};
 pub(crate) use engine::EngineArguments;
 pub(crate) use graph::{
-    CheckCommand, ConvertCommand, GraphCommand, GraphFile, GraphInput, PlanCommand, ScoreArguments,
-    ShowCommand, StatesCommand, TransformCommand,
+    CheckCommand, ConvertCommand, GraphCommand, GraphFile, GraphInput, LabelsCommand, PlanCommand,
+    ScoreArguments, ShowCommand, StatesCommand, TransformCommand,
 };
 pub(crate) use predict::{EvalCommand, PredictCommand};
 pub(crate) use reconcile::ReconcileCommand;
 pub(crate) use rows::{InferCommand, MapCommand, RowArguments, TableArguments};
+pub(crate) use suggestions::without_misleading;
 pub(crate) use train::{RunArguments, SettingArguments, TrainCommand, TrainingSet, TuneCommand};
 
 /// Classifiers that respect what is known about their labels.
@@ -59,6 +61,14 @@ pub(crate) enum Command {
     Samples(Box<SamplesCommand>),
     /// Take a tour on built-in data: relations at work, a broken graph, training with coarse labels
     Demo(DemoCommand),
+    /// Print a script that completes commands and options in a shell
+    Completions(CompletionsCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsCommand {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]

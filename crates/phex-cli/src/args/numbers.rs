@@ -12,6 +12,12 @@ pub(super) fn finite(text: &str) -> Result<f64, String> {
     if number < f64::INFINITY { Ok(number) } else { Err(String::from("a finite number is needed")) }
 }
 
+/// A number that an engine takes as a score.
+pub(super) fn score(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| phex::numeric::is_usable_score::<f64>(*number));
+    number.ok_or_else(|| String::from("a finite number is needed"))
+}
+
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err(String::from("a number of 1 or more is needed")),

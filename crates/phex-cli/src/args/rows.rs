@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use phex::infer::ScoreForm;
 
-use super::numbers::at_least_one;
+use super::names::explained;
+use super::numbers::{at_least_one, score};
 use super::{DeviceArguments, EngineArguments, GraphInput};
 
 /// Rows of scores, and their evidence.
@@ -22,6 +24,19 @@ pub(crate) struct TableArguments {
     /// Column that is not a label and is copied to the output; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) keep: Vec<String>,
+    /// What the scores are [default: logits]
+    #[arg(long, value_name = "KIND", value_parser = explained::<ScoreForm>(&[
+        "Logits: of a sigmoid per label, or of one softmax over the leaves",
+        "Finished probabilities, from 0 to 1",
+        "Logarithms of probabilities",
+    ]))]
+    pub(crate) scores_are: Option<ScoreForm>,
+    /// Names of the labels that the columns stand for, one per line, in the order of the columns
+    #[arg(long, value_name = "FILE")]
+    pub(crate) label_names: Option<PathBuf>,
+    /// Score of labels without a column [default: 0 for labels above leaves if exactly one leaf is on]
+    #[arg(long, value_name = "SCORE", value_parser = score, allow_negative_numbers = true)]
+    pub(crate) missing: Option<f64>,
 }
 
 /// A graph, an engine and rows of scores.
@@ -37,6 +52,9 @@ pub(crate) struct RowArguments {
     /// Print a summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// Say only which rows have no answer or a doubtful one, and errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
     // Last, because what follows would come under its headings.
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
@@ -45,7 +63,7 @@ pub(crate) struct RowArguments {
 #[derive(Debug, Args)]
 pub(crate) struct InferCommand {
     /// File of the probabilities; `-` for standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
     /// Write the diagnosis of each row's answer, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, value_name = "FILE")]
@@ -68,10 +86,6 @@ pub(crate) struct MapCommand {
     /// File of the label sets, as CSV or `.jsonl`; `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
-    /// Table of finished probabilities instead of scores, such as those of `phex reconcile`: their
-    /// logits are the scores
-    #[arg(long, value_name = "FILE", conflicts_with = "scores")]
-    pub(crate) probabilities: Option<PathBuf>,
     /// Label sets per row
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
     pub(crate) top: usize,

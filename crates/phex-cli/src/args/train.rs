@@ -135,6 +135,7 @@ pub(crate) struct TrainingSet {
     pub(crate) valid: Vec<PathBuf>,
     #[arg(
         long,
+        alias = "val-fraction",
         value_name = "FRACTION",
         conflicts_with = "valid",
         help_heading = "Data",
@@ -318,6 +319,7 @@ pub(crate) struct SettingArguments {
     pub(crate) inner_scale: Option<f64>,
     #[arg(
         long,
+        alias = "optimizer",
         value_name = "NAME",
         help_heading = "Optimiser",
         value_parser = listed::<UpdateRule>(UpdateRule::NAMES),
@@ -328,7 +330,7 @@ pub(crate) struct SettingArguments {
         "Fraction of the previous step that `sgd` keeps", RECIPE.momentum
     ))]
     pub(crate) momentum: Option<f64>,
-    #[arg(long, value_name = "RATE", help_heading = "Optimiser", help = with_default(
+    #[arg(long, alias = "lr", value_name = "RATE", help_heading = "Optimiser", help = with_default(
         "Size of a step",
         format!(
             "{}; for a linear head over d features {} √({} / d)",
@@ -346,7 +348,7 @@ pub(crate) struct SettingArguments {
         RECIPE.schedule
     ))]
     pub(crate) rate_schedule: Option<RateSchedule>,
-    #[arg(long, value_name = "ROWS", help_heading = "Optimiser", help = with_default(
+    #[arg(long, alias = "batch-size", value_name = "ROWS", help_heading = "Optimiser", help = with_default(
         "Rows per step",
         format!("rows / {}, between {} and {}", RECIPE.epoch_steps, RECIPE.smallest_batch, RECIPE.batch)
     ))]

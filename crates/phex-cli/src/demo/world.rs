@@ -43,7 +43,8 @@ impl RowMaker {
         let (names, rows) = (schema.names(), self.targets.rows());
         let features = Features { names, rows, columns: FEATURES, values: self.values };
         let targets = Some(self.targets);
-        Dataset { features, schema, targets, kept: Vec::new(), unseen: Vec::new() }
+        let (kept, unseen, ignored) = (Vec::new(), Vec::new(), Vec::new());
+        Dataset { features, schema, targets, kept, unseen, ignored }
     }
 }
 

@@ -13,7 +13,7 @@ use phex::graph::{Exclusion, RelationGraph};
 use phex_report::{graph_picture, wants_picture};
 use serde::Serialize;
 
-use crate::args::{CheckCommand, GraphCommand, ShowCommand, StatesCommand};
+use crate::args::{CheckCommand, GraphCommand, LabelsCommand, ShowCommand, StatesCommand};
 use crate::files::CommandFiles;
 use crate::{Outcome, input, output};
 
@@ -23,6 +23,7 @@ pub(crate) fn run(command: &GraphCommand) -> anyhow::Result<Outcome> {
     match command {
         GraphCommand::Check(command) => return check(command),
         GraphCommand::Show(command) => show(command)?,
+        GraphCommand::Labels(command) => labels(command)?,
         GraphCommand::Sparsify(command) => transform::sparsify(command)?,
         GraphCommand::Densify(command) => transform::densify(command)?,
         GraphCommand::Convert(command) => convert::run(command)?,
@@ -109,6 +110,22 @@ fn show(command: &ShowCommand) -> anyhow::Result<()> {
         return output::json(&Counts::of(&graph));
     }
     output::text(&outline(&graph, command.depth))
+}
+
+/// The labels in order, for programs.
+#[derive(Serialize)]
+struct LabelNames<'g> {
+    version: &'static str,
+    labels: Vec<&'g str>,
+}
+
+fn labels(command: &LabelsCommand) -> anyhow::Result<()> {
+    let graph = command.input.graph()?;
+    let labels: Vec<&str> = graph.labels().iter().map(|label| label.name.as_str()).collect();
+    if command.json {
+        return output::json(&LabelNames { version: env!("CARGO_PKG_VERSION"), labels });
+    }
+    labels.iter().try_for_each(|label| output::text(&format!("{label}\n")))
 }
 
 /// A list that is written while it is computed, because the states may not fit into memory.

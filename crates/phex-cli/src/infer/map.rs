@@ -11,7 +11,6 @@ use anyhow::Context as _;
 use phex::Error;
 use phex::infer::{Block, Engine, LabelSet, Method, Options, Plan, Refusal, RowStatus, Want};
 use phex::model::Model;
-use phex::reconcile::scores_of;
 use phex_io::{ScoreRows, ScoreValues};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -40,16 +39,14 @@ struct Line<'a> {
 
 pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    let files = command.rows.files().reads(&command.probabilities);
-    files.writes_with_summary(&command.out).check()?;
+    command.rows.files().writes_with_summary(&command.out).check()?;
+    output::check_lines(&command.out)?;
     use_threads(command.rows.threads);
-    let model = Arc::new(command.rows.input.model()?);
+    let (model, graph) = command.rows.input.model_with_graph()?;
+    let model = Arc::new(model);
     let (engine, plan) = compile(&model, &command.rows.engine)
         .with_context(|| command.rows.input.path.display().to_string())?;
-    let mut source = match &command.probabilities {
-        Some(path) => Source::of_probabilities(path, &command.rows.table, model.names())?,
-        None => Source::of(&command.rows, model.names())?,
-    };
+    let mut source = Source::of(&command.rows, model.names(), graph.as_ref())?;
     let mut summary = Summary::of(plan);
     let annealed = engine.plan().method == Method::Anneal;
     if annealed {
@@ -72,8 +69,6 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     let most = if annealed { ANNEALED } else { piece(model.len()) };
     while let Some((ScoreRows { count, values, kept }, evidence)) = source.next(most)? {
         let scores = match values {
-            ScoreValues::F32(values) if command.probabilities.is_some() => scores_of(&values),
-            ScoreValues::F64(values) if command.probabilities.is_some() => scores_of(&values),
             ScoreValues::F32(scores) => scores.into_iter().map(f64::from).collect(),
             ScoreValues::F64(scores) => scores,
         };
@@ -106,8 +101,9 @@ pub(crate) fn run(command: &MapCommand) -> anyhow::Result<Outcome> {
     }
     output::finish(out)?;
     bar.finish_and_clear();
+    source.notes().into_iter().for_each(|note| summary.note(note));
     summary.finish(start);
-    summary.complain();
+    summary.complain(command.rows.quiet);
     output::write_beside(&summary, &command.out)?;
     if command.rows.json {
         output::summary(&summary, command.out.as_os_str() == "-")?;

@@ -13,7 +13,6 @@ use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use phex::infer::{Block, Engine, Evidence, Method, Posterior, Want};
 use phex::numeric::Scalar;
-use phex::reconcile::FinishedWatch;
 use phex_io::{ScoreRows, ScoreValues, ScoreWriter};
 
 use crate::args::InferCommand;
@@ -35,9 +34,12 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     let start = Instant::now();
     let files = command.rows.files().writes_with_summary(&command.out);
     files.writes(command.diagnosis.iter().chain(&command.standard_errors)).check()?;
+    output::check_table(&command.out)?;
+    command.standard_errors.iter().try_for_each(|path| output::check_table(path))?;
+    command.diagnosis.iter().try_for_each(|path| output::check_lines(path))?;
     use_threads(command.rows.threads);
     let device = Device::open(command.device.device)?;
-    let model = command.rows.input.model()?;
+    let (model, graph) = command.rows.input.model_with_graph()?;
     let engine = Engine::compile(model, &command.rows.engine.options()?)
         .with_context(|| command.rows.input.path.display().to_string())?;
     let method = engine.plan().method;
@@ -53,7 +55,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
         ..Want::default()
     };
     let runner = device.engine(&engine, want)?;
-    let mut source = Source::of(&command.rows, engine.model().names())?;
+    let mut source = Source::of(&command.rows, engine.model().names(), graph.as_ref())?;
     let mut writers = Writers::create(command, &engine, &source)?;
     let mut summary = Summary::of(engine.plan().clone());
     summary.device = Some(device.name());
@@ -64,20 +66,17 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
         ));
     }
     let bar = progress(source.total());
-    let mut watch = FinishedWatch::default();
     let labels = engine.model().len();
     let piece = device.piece(piece(labels), labels);
     while let Some((rows, evidence)) = source.next(piece)? {
         let count = rows.count;
         match &rows.values {
             ScoreValues::F32(scores) => {
-                watch.see(scores);
                 let posterior = runner.run(&block(labels, scores, evidence.as_deref()), want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, ScoreValues::F32, rows)?;
             }
             ScoreValues::F64(scores) => {
-                watch.see(scores);
                 let posterior = runner.run(&block(labels, scores, evidence.as_deref()), want)?;
                 summary.add(&engine, &posterior);
                 writers.write(posterior, ScoreValues::F64, rows)?;
@@ -94,14 +93,12 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
             "there are no bounds on log Z, because this engine is not approximate"
         });
     }
-    if watch.looks_finished() {
-        summary.note(
-            "all scores are between 0 and 1, as finished probabilities are, but scores are logits; \
-             `phex reconcile` makes finished probabilities consistent",
-        );
-    }
+    source.notes().into_iter().for_each(|note| summary.note(note));
     summary.finish(start);
-    summary.complain();
+    summary.complain(command.rows.quiet);
+    if !command.rows.quiet && !command.rows.json {
+        summary.tell();
+    }
     output::write_beside(&summary, &command.out)?;
     if command.rows.json {
         output::summary(&summary, command.has_data_on_standard_output())?;

@@ -2,10 +2,10 @@
 
 use std::num::NonZero;
 use std::path::Path;
-use std::str::FromStr as _;
 
-use anyhow::bail;
-use phex::infer::Evidence;
+use anyhow::{Context as _, bail};
+use phex::graph::RelationGraph;
+use phex::infer::{Evidence, ScoreForm, ScoreInput};
 use phex_io::{
     EvidenceReader, Limits, Precision, ScoreReader, ScoreRows, ScoreValues, TableFormat,
 };
@@ -13,11 +13,20 @@ use phex_io::{
 use crate::args::{RowArguments, TableArguments};
 use crate::files::CommandFiles;
 use crate::model::ModelFile;
+use crate::scores;
 
 pub(crate) struct Source {
     scores: Scores,
     evidence: Option<EvidenceReader>,
     keep: Vec<String>,
+    /// What the numbers of the table are.
+    input: ScoreInput,
+    /// Whether the user has said it.
+    is_form_given: bool,
+    /// Notes on how the table was read.
+    notes: Vec<String>,
+    /// The name of the table.
+    path: String,
 }
 
 enum Scores {
@@ -59,12 +68,6 @@ pub(crate) fn use_threads(threads: Option<usize>) {
     }
 }
 
-/// The format of the table of scores, if it is given.
-fn table_format(arguments: &TableArguments) -> anyhow::Result<Option<TableFormat>> {
-    let format = arguments.table_format.as_deref().map(TableFormat::from_str).transpose();
-    format.map_err(anyhow::Error::msg)
-}
-
 /// A row of zeros, for a model that holds its own scores.
 fn zeros(labels: usize) -> ScoreRows {
     ScoreRows { count: 1, values: ScoreValues::F64(vec![0.0; labels]), kept: Vec::new() }
@@ -80,55 +83,62 @@ impl RowArguments {
 
 impl Source {
     /// The given table; a row of zeros for models that hold their own scores.
-    pub(super) fn of(arguments: &RowArguments, labels: &[String]) -> anyhow::Result<Source> {
-        let zeros = (arguments.input.kind() != ModelFile::Graph).then(|| zeros(labels.len()));
-        Source::open(&arguments.table, labels, zeros)
-    }
-
-    /// A table of finished probabilities, and the given evidence.
-    pub(super) fn of_probabilities(
-        path: &Path,
-        arguments: &TableArguments,
+    pub(super) fn of(
+        arguments: &RowArguments,
         labels: &[String],
+        graph: Option<&RelationGraph>,
     ) -> anyhow::Result<Source> {
-        let (format, keep) = (table_format(arguments)?, &arguments.keep);
-        let reader =
-            ScoreReader::open_probabilities(path, format, labels, keep, &Limits::default())?;
-        Source::with(Scores::Table(Box::new(reader)), arguments, labels)
+        let zeros = (arguments.input.kind() != ModelFile::Graph).then(|| zeros(labels.len()));
+        Source::open(&arguments.table, labels, graph, zeros)
     }
 
     /// The given table of scores, or else these rows.
-    pub(crate) fn open(
+    fn open(
         arguments: &TableArguments,
         labels: &[String],
+        graph: Option<&RelationGraph>,
         rows: Option<ScoreRows>,
     ) -> anyhow::Result<Source> {
-        let (format, keep, limits) = (table_format(arguments)?, &arguments.keep, Limits::default());
+        let form = arguments.scores_are.unwrap_or_default();
+        let mut notes = Vec::new();
+        let mut given = vec![true; labels.len()];
         let scores = match (&arguments.scores, rows) {
             (Some(path), _) => {
-                Scores::Table(Box::new(ScoreReader::open(path, format, labels, keep, &limits)?))
+                let reader = scores::open(path, arguments, form, labels, graph)?;
+                reader.missing().for_each(|label| given[label] = false);
+                notes.extend(scores::notes(&reader, labels, arguments.missing));
+                Scores::Table(Box::new(reader))
             }
             (None, Some(rows)) => Scores::Rows(Some(rows)),
             (None, None) => {
                 bail!("--scores FILE is missing: a table of logits, one column per label")
             }
         };
-        Source::with(scores, arguments, labels)
-    }
-
-    /// These scores, and the given evidence.
-    fn with(
-        scores: Scores,
-        arguments: &TableArguments,
-        labels: &[String],
-    ) -> anyhow::Result<Source> {
-        let keep = arguments.keep.clone();
+        let form = if matches!(scores, Scores::Table(_)) { form } else { ScoreForm::Logits };
+        let (keep, limits) = (arguments.keep.clone(), Limits::default());
         let evidence = match &arguments.evidence {
-            Some(path) => Some(open_evidence(path, labels, &keep, &Limits::default())?),
+            Some(path) => Some(open_evidence(path, labels, &keep, &limits)?),
             None => None,
         };
+        let others = evidence.as_ref().and_then(|reader| scores::ignored(reader.ignored()));
+        notes.extend(others.filter(|note| !notes.contains(note)));
         crate::interrupt::listen();
-        Ok(Source { scores, evidence, keep })
+        Ok(Source {
+            scores,
+            evidence,
+            keep,
+            input: ScoreInput::new(form, given, graph),
+            is_form_given: arguments.scores_are.is_some(),
+            notes,
+            path: arguments.scores.iter().map(|path| path.display().to_string()).collect(),
+        })
+    }
+
+    /// Notes on how the rows were read, after the last row.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        notes.extend(scores::form_note(&self.input, self.is_form_given));
+        notes
     }
 
     fn table(&self) -> Option<&ScoreReader> {
@@ -162,10 +172,17 @@ impl Source {
         most: usize,
     ) -> anyhow::Result<Option<(ScoreRows, Option<Vec<Evidence>>)>> {
         crate::interrupt::check()?;
-        let rows = match &mut self.scores {
+        let mut rows = match &mut self.scores {
             Scores::Table(scores) => scores.next_rows(most)?,
             Scores::Rows(rows) => rows.take(),
         };
+        if let (Some(rows), Scores::Table(_)) = (&mut rows, &self.scores) {
+            let converted = match &mut rows.values {
+                ScoreValues::F32(values) => self.input.convert(values),
+                ScoreValues::F64(values) => self.input.convert(values),
+            };
+            converted.with_context(|| self.path.clone())?;
+        }
         let count = rows.as_ref().map_or(0, |rows| rows.count);
         let Some(reader) = &mut self.evidence else {
             return Ok(rows.map(|rows| (rows, None)));

@@ -118,14 +118,24 @@ impl Summary {
         self.diagnosis.as_ref().is_none_or(|diagnosis| !diagnosis.has_bounds())
     }
 
-    /// Reports on standard error which rows have no answer, and which should not be trusted.
-    pub(super) fn complain(&self) {
+    /// Says on standard error what was done, in one line.
+    pub(super) fn tell(&self) {
+        let rows = if self.rows == 1 { "row" } else { "rows" };
+        let Summary { rows: count, method, seconds, .. } = self;
+        say(format_args!("phex: {count} {rows} by `{method}` in {seconds:.2} s"));
+    }
+
+    /// Reports on standard error which rows have no answer, which should not be trusted, and notes unless
+    /// they are not wanted.
+    pub(super) fn complain(&self, quiet: bool) {
         self.unanswered.iter().for_each(|text| say(format_args!("phex: {text}; it has no answer")));
         let more = self.bad_rows + self.impossible_rows - self.unanswered.len() as u64;
         if more > 0 {
             say(format_args!("phex: and {more} more rows"));
         }
-        self.notes.iter().for_each(|note| say(format_args!("phex: {note}")));
+        if !quiet {
+            self.notes.iter().for_each(|note| say(format_args!("phex: {note}")));
+        }
         if let Some(error) = self.certified_error.filter(|error| *error > 1e-3) {
             say(format_args!(
                 "phex: marginals are certified only to within {error:.2}; see `graph plan`"

@@ -52,7 +52,7 @@ pub(super) fn fitted(
         bail!("--fit needs the labels of its rows: --label-column COLUMN or --label-file FILE");
     }
     let is_logits = command.probabilities.is_none();
-    let values = values(command, graph, is_logits)?;
+    let values = values(command, graph)?;
     let truths = truths(command, graph)?;
     let (rows, found) = (truths.len() / graph.len(), values.len() / graph.len());
     if rows != found {
@@ -67,11 +67,7 @@ pub(super) fn fitted(
 }
 
 /// The probabilities or logits of the held-out rows.
-fn values(
-    command: &ReconcileCommand,
-    graph: &RelationGraph,
-    is_logits: bool,
-) -> anyhow::Result<Vec<f64>> {
+fn values(command: &ReconcileCommand, graph: &RelationGraph) -> anyhow::Result<Vec<f64>> {
     let column =
         command.labels.label_column.iter().filter(|_| command.labels.label_file.is_empty());
     let label: Vec<String> = column.cloned().collect();
@@ -79,9 +75,9 @@ fn values(
     let mut values = Vec::new();
     for path in &command.fit {
         // The held-out rows may have the kept columns of the others, but need not.
-        let mut reader = match open(path, None, is_logits, graph, &keep) {
+        let mut reader = match open(path, None, command, graph, &keep) {
             Ok(reader) => reader,
-            Err(_) if !command.keep.is_empty() => open(path, None, is_logits, graph, &label)?,
+            Err(_) if !command.keep.is_empty() => open(path, None, command, graph, &label)?,
             Err(error) => return Err(error),
         };
         while let Some(rows) = next_rows(&mut reader, 4096)? {

@@ -31,6 +31,8 @@ pub(crate) fn run(command: &ReconcileCommand) -> anyhow::Result<Outcome> {
     let checked = CommandFiles::default().reads(command.input.files()).reads(&command.fit);
     let checked = checked.reads(inputs.into_iter().flatten()).reads(command.labels.files());
     checked.writes_with_summary(&command.out).writes(&command.diagnosis).check()?;
+    output::check_table(&command.out)?;
+    command.diagnosis.iter().try_for_each(|path| output::check_lines(path))?;
     use_threads(command.threads);
     let graph = command.input.graph()?;
     let compiled = compile(command, &graph)?;

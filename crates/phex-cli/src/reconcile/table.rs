@@ -5,9 +5,14 @@ use std::str::FromStr as _;
 
 use anyhow::{anyhow, bail};
 use phex::graph::RelationGraph;
-use phex_io::{Error, Limits, Precision, ScoreReader, ScoreRows, TableFormat};
+use phex::infer::ScoreForm;
+use phex_io::{
+    Error, Precision, ScoreOptions, ScoreReader, ScoreRows, TableFormat, read_label_names,
+};
 
 use crate::args::ReconcileCommand;
+use crate::say::say;
+use crate::scores;
 
 pub(super) struct FinishedTable {
     reader: ScoreReader,
@@ -31,7 +36,8 @@ impl FinishedTable {
         };
         let format = command.table_format.as_deref().map(TableFormat::from_str).transpose();
         let format = format.map_err(anyhow::Error::msg)?;
-        let reader = open(path, format, is_logits, graph, &command.keep)?;
+        let reader = open(path, format, command, graph, &command.keep)?;
+        scores::notes_on_columns(&reader).iter().for_each(|note| say(format_args!("phex: {note}")));
         Ok(FinishedTable { reader, path: path.clone(), is_logits, before: 0, last: 0 })
     }
 
@@ -81,7 +87,7 @@ impl FinishedTable {
 pub(super) fn explain_table(error: phex::Error, path: &str) -> anyhow::Error {
     match error {
         error @ phex::Error::OneSoftmax { .. } => anyhow!(
-            "{path}: {error} (`phex infer --single-label`, with 0 for labels that are not leaves)"
+            "{path}: {error} (`phex infer --single-label` with columns for the leaves only)"
         ),
         error => anyhow!(error).context(path.to_owned()),
     }
@@ -91,28 +97,36 @@ pub(super) fn explain_table(error: phex::Error, path: &str) -> anyhow::Error {
 pub(super) fn open(
     path: &Path,
     format: Option<TableFormat>,
-    is_logits: bool,
+    command: &ReconcileCommand,
     graph: &RelationGraph,
     keep: &[String],
 ) -> anyhow::Result<ScoreReader> {
     let names: Vec<String> = graph.labels().iter().map(|label| label.name.clone()).collect();
-    let limits = Limits::default();
-    let opened = match is_logits {
-        true => ScoreReader::open(path, format, &names, keep, &limits),
-        false => ScoreReader::open_probabilities(path, format, &names, keep, &limits),
+    let is_logits = command.probabilities.is_none();
+    let options = ScoreOptions {
+        format,
+        keep: keep.to_vec(),
+        names: command.labels.label_names.as_deref().map(read_label_names).transpose()?,
+        form: if is_logits { ScoreForm::Logits } else { ScoreForm::Probabilities },
+        ..ScoreOptions::default()
     };
     let others = graph.len() - graph.leaves().count();
-    opened.map_err(|error| match &error {
+    ScoreReader::open_with(path, &names, &options).map_err(|error| match &error {
         // Exactly the leaves have columns.
         Error::MissingColumn { column, count, .. }
             if others > 0
                 && *count == others
                 && graph.leaves().all(|leaf| graph.name(leaf) != column) =>
         {
+            let form = if is_logits { "" } else { " --scores-are probabilities" };
             anyhow!(
                 "{error}: only the leaves have columns; if the classifier decides between them, \
-                 `phex infer --single-label` gives the other labels, from its logits and columns \
-                 of 0 for the other labels"
+                 `phex infer --single-label{form}` gives the other labels"
+            )
+        }
+        Error::ColumnCount { .. } => {
+            anyhow!(
+                "{error}; --label-names FILE says which labels its columns are, one name per line"
             )
         }
         _ => error.into(),

@@ -7,7 +7,7 @@ use phex_train::{Examples, LabelSettings, TaxonomyDoubt};
 
 use super::with_flag;
 use crate::args::TrainingSet;
-use crate::data::{almost_numbers, label_settings, targets, unseen};
+use crate::data::{almost_numbers, ignored, label_settings, targets, unseen};
 use crate::files::CommandFiles;
 
 impl TrainingSet {
@@ -39,7 +39,8 @@ impl TrainingTables {
         let read_labels = |data, files| labels.target_options(data, files).map_err(with_flag);
         options.targets = Some(read_labels(files, &arguments.labels.label_file)?);
         let training = phex_io::read_dataset(files, &options, Some(graph))?;
-        let mut notes = almost_numbers(&training.schema);
+        let mut notes = ignored(&training);
+        notes.extend(almost_numbers(&training.schema));
         let mut validation = None;
         if !arguments.valid.is_empty() {
             // Validation does not need the columns that are copied to the output.

@@ -176,10 +176,11 @@ fn map_lists_the_best_sets() {
 #[test]
 fn wrong_tables_are_explained() {
     let folder = folder();
+    fs::write(folder.path().join("more.csv"), SCORES.replace("id", "name")).unwrap();
     let (status, _, error) =
-        run(folder.path(), &["infer", "g.toml", "--scores", "scores.csv", "--out", "p.csv"], "");
+        run(folder.path(), &["infer", "g.toml", "--scores", "more.csv", "--out", "p.csv"], "");
     assert_eq!(status, 2);
-    assert!(error.contains("id") && error.contains("--keep"), "{error}");
+    assert!(error.contains("name") && error.contains("--keep"), "{error}");
     fs::write(folder.path().join("short.csv"), "dog,cat,animal\n0,0,0\n").unwrap();
     let (status, _, error) =
         run(folder.path(), &["infer", "g.toml", "--scores", "short.csv", "--out", "p.csv"], "");

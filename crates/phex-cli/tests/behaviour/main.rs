@@ -8,6 +8,8 @@ mod attack;
 mod common;
 mod demo;
 mod device;
+mod foreign_scores;
+mod front;
 mod graph;
 mod hostile;
 mod infer;

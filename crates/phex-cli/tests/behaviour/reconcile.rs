@@ -204,8 +204,9 @@ fn logits_that_are_missing_are_located() {
 
 #[test]
 fn columns_must_be_those_of_the_labels() {
-    let error = refused(GRAPH, PROBABILITIES, &[]);
-    assert!(error.contains("`id` is not a label") && error.contains("--keep \"id\""), "{error}");
+    let error = refused(GRAPH, &PROBABILITIES.replace("id", "name"), &[]);
+    assert!(error.contains("`name` is not a label"), "{error}");
+    assert!(error.contains("--keep \"name\""), "{error}");
     let error = refused(GRAPH, "cat,animal,dog\n0.1,0.5,0.2\n", &[]);
     assert!(error.contains("no column is named `husky`"), "{error}");
     assert!(!error.contains("leaves"), "{error}");
@@ -488,12 +489,12 @@ fn map_finds_the_best_legal_sets_of_reconciled_probabilities() {
     let group = "[[one_of]]\nname = \"kind\"\nlabels = [\"cat\", \"dog\", \"owl\"]\n";
     let folder = folder(group, "cat,dog,owl\n0.4,0.5,0.3\n1,0.1,0\n");
     assert_eq!(reconcile(folder.path(), &["--out", "q.csv"]).0, 0);
-    let (status, out, error) =
-        run(folder.path(), &["map", "g.toml", "--probabilities", "q.csv"], "");
+    let map = ["map", "g.toml", "--scores-are", "probabilities", "--scores", "q.csv"];
+    let (status, out, error) = run(folder.path(), &map, "");
     assert_eq!(status, 0, "{error}");
     let sets: Vec<String> = table(&out).iter().map(|row| row["labels"].clone()).collect();
     assert_eq!(sets, ["dog", "cat"], "{out}");
     fs::write(folder.path().join("q.csv"), "cat,dog,owl\n0.4,1.5,0.3\n").unwrap();
-    let (status, _, error) = run(folder.path(), &["map", "g.toml", "--probabilities", "q.csv"], "");
-    assert!(status == 2 && error.contains("a probability is a number from 0 to 1"), "{error}");
+    let (status, _, error) = run(folder.path(), &map, "");
+    assert!(status == 2 && error.contains("1.5"), "{error}");
 }

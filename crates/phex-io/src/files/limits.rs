@@ -14,6 +14,10 @@ pub struct Limits {
     /// Bytes that a row group of a Parquet file unpacks to. Only one page of each column is held in
     /// memory, not the group. Default: 8 GiB.
     pub row_group_bytes: u64,
+    /// Bytes that a packed table unpacks to. Default: 64 GiB.
+    pub unpacked_bytes: u64,
+    /// Bytes that a packed table unpacks to for each of its own bytes, beyond [`Limits::file_bytes`]. Default: 1000.
+    pub unpacked_ratio: u64,
     /// Categories of a column of text that becomes features. Default: 1000.
     pub categories: usize,
     /// Values of all features of a data set, and listed labels of all its targets. Default: 2^30,
@@ -29,6 +33,8 @@ impl Default for Limits {
             labels: 10_000_000,
             record_bytes: 16 << 20,
             row_group_bytes: 8 << 30,
+            unpacked_bytes: 64 << 30,
+            unpacked_ratio: 1000,
             categories: 1000,
             values: 1 << 30,
         }

@@ -1,10 +1,15 @@
 //! An open table that is not read yet: a file, or a stream that can be read once.
+//!
+//! Packed tables (gzip, Zstandard, and NumPy's archives) are unpacked here, whatever their names, so that readers
+//! see the table that they hold.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::TableFormat;
+use super::npz::{CheckedBytes, NpzFault, NpzMember};
+use super::packed::{Packing, UnpackedBytes};
 use crate::Error;
 use crate::files::input::{SNIFFED, display_name, is_standard};
 use crate::files::limits::Limits;
@@ -14,7 +19,17 @@ use crate::files::lines::LineReader;
 const BUFFER: usize = 256 * 1024;
 
 enum TableBytes {
-    File { file: File, size: u64 },
+    File {
+        file: File,
+        size: u64,
+    },
+    /// A part of a file, with its checksum.
+    Part {
+        file: File,
+        start: u64,
+        size: u64,
+        checksum: u32,
+    },
     Stream(Box<dyn Read + Send>),
 }
 
@@ -22,7 +37,6 @@ enum TableBytes {
 #[cfg(feature = "parquet")]
 const PARQUET: &[u8] = b"PAR1";
 /// Bytes of a stream that is copied to the disk.
-#[cfg(feature = "parquet")]
 const STREAM_BYTES: u64 = 64 << 30;
 
 /// An open table and its format.
@@ -30,34 +44,45 @@ pub(super) struct TableInput {
     pub(super) name: String,
     pub(super) format: TableFormat,
     bytes: TableBytes,
-    /// The bytes of a stream that were read to find the format.
+    /// The first bytes, which were read to find the format; of text, the first line or its start.
     start: Vec<u8>,
 }
 
 impl TableInput {
     /// Opens a file, or standard input for `-`.
-    pub(super) fn open(path: &Path, format: Option<TableFormat>) -> Result<TableInput, Error> {
+    pub(super) fn open(
+        path: &Path,
+        format: Option<TableFormat>,
+        limits: &Limits,
+    ) -> Result<TableInput, Error> {
         let name = display_name(path);
         if is_standard(path) {
-            return TableInput::from_reader(Box::new(io::stdin()), &name, format);
+            return TableInput::from_reader(Box::new(io::stdin()), &name, format, limits);
         }
         let failed = |source| Error::Read { path: name.clone(), source };
         let mut file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
-        let format = format.or_else(|| TableFormat::from_path(path));
+        let named = || format.or_else(|| TableFormat::from_path(path));
         if !metadata.is_file() {
-            return TableInput::from_reader(Box::new(file), &name, format);
+            return TableInput::from_reader(Box::new(file), &name, named(), limits);
         }
-        let format = match format {
-            Some(format) => format,
+        let start = read_start(&mut file).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        match Packing::of(&start) {
             None => {
-                let start = read_start(&mut file).map_err(failed)?;
-                file.rewind().map_err(failed)?;
-                recognise(&start, &name)?
+                let format = named().map_or_else(|| recognise(&start, &name), Ok)?;
+                let bytes = TableBytes::File { file, size: metadata.len() };
+                Ok(TableInput { name, format, bytes, start })
             }
-        };
-        let bytes = TableBytes::File { file, size: metadata.len() };
-        Ok(TableInput { name, format, bytes, start: Vec::new() })
+            Some(Packing::Zip) => TableInput::of_archive(file, name, limits),
+            Some(packing) => {
+                // `scores.csv.gz` is named after the table in it.
+                let inner = || path.file_stem().map(Path::new).and_then(TableFormat::from_path);
+                let file = BufReader::with_capacity(BUFFER, file);
+                let stream = UnpackedBytes::new(packing, file, limits).map_err(failed)?;
+                TableInput::of_stream(Box::new(stream), &name, format.or_else(inner), Vec::new())
+            }
+        }
     }
 
     /// Wraps a stream.
@@ -65,69 +90,133 @@ impl TableInput {
         mut reader: Box<dyn Read + Send>,
         name: &str,
         format: Option<TableFormat>,
+        limits: &Limits,
     ) -> Result<TableInput, Error> {
-        let (format, start) = match format {
-            Some(format) => (format, Vec::new()),
-            None => {
-                let failed = |source| Error::Read { path: name.to_owned(), source };
-                let start = read_start(&mut reader).map_err(failed)?;
-                (recognise(&start, name)?, start)
+        let failed = |source| Error::Read { path: name.to_owned(), source };
+        let start = read_start(&mut reader).map_err(failed)?;
+        match Packing::of(&start) {
+            None => TableInput::of_stream(reader, name, format, start),
+            Some(Packing::Zip) => {
+                let file = spool(&mut Cursor::new(start).chain(reader), name)?;
+                TableInput::of_archive(file, name.to_owned(), limits)
             }
-        };
+            Some(packing) => {
+                let all = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(reader));
+                let stream = UnpackedBytes::new(packing, all, limits).map_err(failed)?;
+                TableInput::of_stream(Box::new(stream), name, format, Vec::new())
+            }
+        }
+    }
+
+    /// A stream that is not packed, of which these bytes were read.
+    fn of_stream(
+        mut reader: Box<dyn Read + Send>,
+        name: &str,
+        format: Option<TableFormat>,
+        mut start: Vec<u8>,
+    ) -> Result<TableInput, Error> {
+        if start.is_empty() {
+            let failed = |source| Error::Read { path: name.to_owned(), source };
+            start = read_start(&mut reader).map_err(failed)?;
+        }
+        let format = format.map_or_else(|| recognise(&start, name), Ok)?;
         Ok(TableInput { name: name.to_owned(), format, bytes: TableBytes::Stream(reader), start })
+    }
+
+    /// The only array of an archive.
+    fn of_archive(mut file: File, name: String, limits: &Limits) -> Result<TableInput, Error> {
+        let member = NpzMember::find(&mut file).map_err(|fault| match fault {
+            NpzFault::Read(source) => Error::Read { path: name.clone(), source },
+            NpzFault::Message(message) => Error::Table { path: name.clone(), message },
+        })?;
+        let NpzMember { deflated, start, size, checksum } = member;
+        if !deflated {
+            let bytes = TableBytes::Part { file, start, size, checksum };
+            return Ok(TableInput { name, format: TableFormat::Npy, bytes, start: Vec::new() });
+        }
+        let failed = |source| Error::Read { path: name.clone(), source };
+        file.seek(SeekFrom::Start(start)).map_err(failed)?;
+        let packed = BufReader::with_capacity(BUFFER, file.take(size));
+        let stream = CheckedBytes::new(UnpackedBytes::deflated(packed, limits), checksum);
+        TableInput::of_stream(Box::new(stream), &name, Some(TableFormat::Npy), Vec::new())
+    }
+
+    /// The first bytes; of text, the first line or its start.
+    pub(super) fn start(&self) -> &[u8] {
+        &self.start
+    }
+
+    /// The file that the bytes stand in, and where they start in it; `None` for a stream.
+    pub(super) fn file(&self) -> io::Result<Option<(File, u64)>> {
+        Ok(match &self.bytes {
+            TableBytes::File { file, .. } => Some((file.try_clone()?, 0)),
+            TableBytes::Part { file, start, .. } => Some((file.try_clone()?, *start)),
+            TableBytes::Stream(_) => None,
+        })
     }
 
     /// The number of bytes; `None` for a stream.
     pub(super) fn size(&self) -> Option<u64> {
         match self.bytes {
-            TableBytes::File { size, .. } => Some(size),
+            TableBytes::File { size, .. } | TableBytes::Part { size, .. } => Some(size),
             TableBytes::Stream(_) => None,
         }
     }
 
     /// The bytes in order.
-    pub(super) fn into_stream(self) -> Box<dyn BufRead + Send> {
-        match self.bytes {
+    pub(super) fn into_stream(self) -> Result<Box<dyn BufRead + Send>, Error> {
+        Ok(match self.bytes {
             TableBytes::File { file, .. } => Box::new(BufReader::with_capacity(BUFFER, file)),
+            TableBytes::Part { mut file, start, size, checksum } => {
+                let failed = |source| Error::Read { path: self.name.clone(), source };
+                file.seek(SeekFrom::Start(start)).map_err(failed)?;
+                let part = CheckedBytes::new(file.take(size), checksum);
+                Box::new(BufReader::with_capacity(BUFFER, part))
+            }
             TableBytes::Stream(stream) => {
                 let all = Cursor::new(self.start).chain(stream);
                 Box::new(BufReader::with_capacity(BUFFER, all))
             }
-        }
+        })
     }
 
     /// The bytes as a file; a stream is copied to a temporary file without a name.
     #[cfg(feature = "parquet")]
     pub(super) fn into_file(self) -> Result<File, Error> {
-        let failed = |source| Error::Read { path: self.name.clone(), source };
-        match self.bytes {
-            TableBytes::File { file, .. } => Ok(file),
-            TableBytes::Stream(stream) => {
-                let mut file = tempfile::tempfile().map_err(failed)?;
-                let mut all = Cursor::new(self.start).chain(stream);
-                // A device that never ends has no mark at its start, or more bytes than are allowed.
-                let mut mark = Vec::new();
-                all.by_ref().take(PARQUET.len() as u64).read_to_end(&mut mark).map_err(failed)?;
-                if mark != PARQUET {
-                    let message = String::from("this is not a Parquet file");
-                    return Err(Error::Table { path: self.name, message });
-                }
-                let mut all = Cursor::new(mark).chain(all).take(STREAM_BYTES + 1);
-                if io::copy(&mut all, &mut file).map_err(failed)? > STREAM_BYTES {
-                    return Err(Error::TooLarge { path: self.name, limit: STREAM_BYTES });
-                }
-                file.rewind().map_err(failed)?;
-                Ok(file)
-            }
+        if let TableBytes::File { file, .. } = self.bytes {
+            return Ok(file);
         }
+        let name = self.name.clone();
+        let mut all = self.into_stream()?;
+        // A device that never ends has no mark at its start, or more bytes than are allowed.
+        let mut mark = Vec::new();
+        let read = all.by_ref().take(PARQUET.len() as u64).read_to_end(&mut mark);
+        read.map_err(|source| Error::Read { path: name.clone(), source })?;
+        if mark != PARQUET {
+            let message = String::from("this is not a Parquet file");
+            return Err(Error::Table { path: name, message });
+        }
+        spool(&mut Cursor::new(mark).chain(all), &name)
     }
+}
+
+/// Copies a stream to a temporary file without a name, from whose start on it can be read.
+pub(super) fn spool(stream: &mut impl Read, name: &str) -> Result<File, Error> {
+    let failed = |source| Error::Read { path: name.to_owned(), source };
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    let copied = io::copy(&mut stream.take(STREAM_BYTES + 1), &mut file).map_err(failed)?;
+    if copied > STREAM_BYTES {
+        return Err(Error::TooLarge { path: name.to_owned(), limit: STREAM_BYTES });
+    }
+    file.rewind().map_err(failed)?;
+    Ok(file)
 }
 
 /// Opens a text file, or standard input for `-`, to be read line by line.
 pub(crate) fn open_lines(path: &Path, limits: &Limits) -> Result<LineReader, Error> {
     // Any format of text will do, because only the lines matter.
-    let input = TableInput::open(path, Some(TableFormat::Csv))?;
-    Ok(LineReader::new(input.name.clone(), input.into_stream(), limits.record_bytes))
+    let input = TableInput::open(path, Some(TableFormat::Csv), limits)?;
+    Ok(LineReader::new(input.name.clone(), input.into_stream()?, limits.record_bytes))
 }
 
 /// Reads until the first bytes imply the format: one line, in the case of text.

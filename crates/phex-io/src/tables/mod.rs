@@ -13,8 +13,11 @@
 mod cursor;
 mod dataset;
 mod format;
+mod index_column;
 mod input;
 mod label_weights;
+mod npz;
+mod packed;
 mod scores;
 
 pub use dataset::{
@@ -25,7 +28,8 @@ pub use dataset::{
 pub use format::TableFormat;
 pub use label_weights::read_label_weights;
 pub use scores::{
-    EvidenceReader, EvidenceRows, Precision, ScoreReader, ScoreRows, ScoreValues, ScoreWriter,
+    EvidenceReader, EvidenceRows, Precision, ScoreOptions, ScoreReader, ScoreRows, ScoreValues,
+    ScoreWriter,
 };
 
 pub(crate) use cursor::ArffHeader;

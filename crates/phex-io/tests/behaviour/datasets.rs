@@ -77,8 +77,8 @@ fn columns_are_chosen() {
 #[test]
 fn mistakes_have_places() {
     let few = DatasetOptions { limits: Limits { categories: 2, ..Limits::default() }, ..plain() };
-    let error = message("x.csv", "a,id\n1,x\n2,y\n3,z\n", &few);
-    let expected = "x.csv:4: column `id`: `x` makes this a column of text, and it has more than 2";
+    let error = message("x.csv", "a,who\n1,x\n2,y\n3,z\n", &few);
+    let expected = "x.csv:4: column `who`: `x` makes this a column of text, and it has more than 2";
     assert!(error.contains(expected), "{error}");
     let error = message("x.csv", "a,b\n1,2\n1\n", &plain());
     assert!(error.ends_with("x.csv:3: the row has 1 cells and the header has 2"), "{error}");
@@ -105,7 +105,7 @@ fn mistakes_have_places() {
         ..plain()
     };
     assert!(message("x.csv", &long, &keep).contains("the 8 bytes of kept text allowed"));
-    assert!(message("x.csv", ",a\n0,1\n", &plain()).contains("has no name"));
+    assert!(message("x.csv", "a,\n0,1\n", &plain()).contains("has no name"));
     assert!(matches!(read_dataset(&[], &plain(), None), Err(Error::Table { .. })));
 }
 
@@ -272,4 +272,23 @@ fn sets_are_appended() {
         assert!(error.contains(expected), "{error}");
     }
     assert_eq!(data.rows(), 3);
+}
+
+#[test]
+fn an_index_is_a_feature_only_by_choice() {
+    for (text, index) in [("id,x\n7,1\n", "id"), (",x\n0,1\n", "")] {
+        let data = read("x.csv", text, &plain()).unwrap();
+        assert_eq!(
+            (data.features.names.as_slice(), data.ignored),
+            (&names(&["x"])[..], names(&[index]))
+        );
+    }
+    let chosen = DatasetOptions { features: Some(names(&["x", "id"])), ..plain() };
+    let data = read("x.csv", "id,x\n7,1\n", &chosen).unwrap();
+    assert_eq!((data.features.row(0), data.ignored.len()), (&[1.0, 7.0][..], 0));
+    // A model that was trained with it still gets it.
+    let schema = DatasetOptions { schema: Some(data.schema), ..plain() };
+    assert_eq!(read("x.csv", "id,x\n9,1\n", &schema).unwrap().features.row(0), [1.0, 9.0]);
+    let dropped = DatasetOptions { drop: names(&["id"]), ..plain() };
+    assert!(read("x.csv", "id,x\n7,1\n", &dropped).unwrap().ignored.is_empty());
 }

@@ -19,6 +19,7 @@ mod round_trip;
 mod schema;
 mod tables;
 mod tables_hostile;
+mod tables_packed;
 mod tables_parquet;
 mod taxonomies;
 mod uai;

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use phex_io::{Limits, ScoreReader, ScoreValues, read_label_weights};
+use phex::infer::ScoreForm;
+use phex_io::{ScoreOptions, ScoreReader, ScoreValues, read_label_weights};
 
 use crate::common::{names, npy};
 
@@ -14,9 +15,8 @@ fn read(name: &str, bytes: &[u8]) -> Result<ScoreValues, String> {
     let text = |error: phex_io::Error| {
         error.to_string().replace(&format!("{}/", folder.path().display()), "")
     };
-    let (labels, limits) = (names(&["a", "b"]), Limits::default());
-    let mut reader =
-        ScoreReader::open_probabilities(&path, None, &labels, &[], &limits).map_err(text)?;
+    let options = ScoreOptions { form: ScoreForm::Probabilities, ..ScoreOptions::default() };
+    let mut reader = ScoreReader::open_with(&path, &names(&["a", "b"]), &options).map_err(text)?;
     let mut last = None;
     while let Some(rows) = reader.next_rows(1).map_err(text)? {
         last = Some(rows.values);

@@ -132,7 +132,7 @@ fn errors_in_text_have_a_place() {
         ("cat,dog\n\"1\"2,3\n", "s:2: there is text after the quote"),
         ("cat,dog\n\n\"1,3\n4,5\n", "s:3: a quote opens a cell and nothing closes it"),
         ("cat,dgo\n1,2\n", "s: the column `dgo` is not a label of the model; did you mean `dog`?"),
-        ("cat,id,dog\n1,2,3\n", "s: the column `id` is not a label of the model"),
+        ("cat,who,dog\n1,2,3\n", "s: the column `who` is not a label of the model"),
         ("cat\n1\n", "s: no column is named `dog`"),
         ("cat,dog,cat\n", "s: two columns are named `cat`"),
         ("", "s: the table has no header"),
@@ -171,7 +171,8 @@ fn arrays_that_do_not_fit_are_refused() {
     assert!(message(&npy("<f4", "(1, 2)", &[0; 7])).contains("ends near row 1"));
     assert!(message(&npy("<f4", "(1, 2)", &[0; 9])).contains("more bytes follow"));
     assert!(message(&npy("<f4", "(0, 2)", &[0; 1])).contains("more bytes follow"));
-    assert!(message(b"PK\x03\x04 and so on").contains("not an npy file"));
+    assert!(message(b"PK\x03\x04 and so on").contains("archive is damaged"));
+    assert!(message(b"PAR1 and so on").contains("not an npy file"));
     let kept = read_bytes(&npy("<f4", "(0, 2)", &[]), TableFormat::Npy, &["a", "b"], &["id"]);
     assert!(kept.unwrap_err().to_string().contains("no column `id` can be kept"));
     let folder = tempfile::tempdir().unwrap();
@@ -223,7 +224,7 @@ fn streams_show_their_form() {
     assert_eq!(open(b"b\ta\n1\t2\n".to_vec()).unwrap().format(), TableFormat::Tsv);
     let reader = open(npy("<f4", "(1, 2)", &[0; 8])).unwrap();
     assert_eq!((reader.format(), reader.rows()), (TableFormat::Npy, Some(1)));
-    let error = open(b"PK\x03\x04\x00\x00\x00\x00\x00".to_vec()).unwrap_err().to_string();
+    let error = open(b"\x7fELF\x00\x00\x00\x00\x00".to_vec()).unwrap_err().to_string();
     assert!(error.contains("csv, tsv, npy, parquet"), "{error}");
     assert!(open(Vec::new()).unwrap_err().to_string().contains("is empty"));
     let none = ScoreReader::from_reader(

@@ -2,7 +2,9 @@
 use std::fs;
 use std::io::{self, Read};
 
-use crate::common::{formats, names, npy, read_all, read_bytes, read_evidence, write};
+use crate::common::{
+    archive, formats, gzip, names, npy, read_all, read_bytes, read_evidence, write,
+};
 use phex_io::{Error, Limits, ScoreReader, ScoreRows, ScoreValues, TableFormat};
 use proptest::prelude::*;
 
@@ -160,4 +162,80 @@ fn long_tables_are_read_in_pieces() {
     )
     .unwrap();
     assert_eq!(read_all(&mut reader, 7).unwrap().count, 1000);
+}
+
+/// The error of reading a stream to its end, with small limits.
+fn refused(bytes: Vec<u8>, limits: &Limits) -> String {
+    let labels = names(&["a", "b"]);
+    let stream = io::Cursor::new(bytes);
+    let reader = ScoreReader::from_reader(stream, "s", None, &labels, &[], limits);
+    reader.and_then(|mut reader| read_all(&mut reader, 1000)).unwrap_err().to_string()
+}
+
+#[test]
+fn packed_bombs_are_refused() {
+    let rows = [b"a,b\n".to_vec(), b"0,0\n".repeat(1 << 20)].concat();
+    let bomb = gzip(&rows);
+    assert!(bomb.len() < rows.len() / 500);
+    let few = Limits { file_bytes: 1 << 16, unpacked_ratio: 100, ..Limits::default() };
+    assert!(refused(bomb.clone(), &few).contains("more than is allowed"));
+    let small = Limits { unpacked_bytes: 1 << 16, ..Limits::default() };
+    assert!(refused(bomb, &small).contains("more than is allowed"));
+    // A line without an end breaks the limit of records, whatever it is packed in.
+    let line = [b"a,b\n".to_vec(), vec![b'1'; 1 << 20]].concat();
+    let limits = Limits { record_bytes: 1 << 10, ..Limits::default() };
+    assert!(refused(gzip(&line), &limits).starts_with("s:2: the line has more than"));
+    // Only one layer is unpacked.
+    let twice = gzip(&gzip(b"a,b\n0,0\n"));
+    assert!(refused(twice, &Limits::default()).contains("neither the name nor the content"));
+    let zeros = npy("<f8", "(1000000000000, 2)", &vec![0; 1 << 20]);
+    assert!(refused(gzip(&zeros), &Limits::default()).contains("claims 1000000000000 rows"));
+    #[cfg(feature = "zstd")]
+    {
+        let bomb = zstd::encode_all(rows.as_slice(), 19).unwrap();
+        assert!(refused(bomb, &few).contains("more than is allowed"));
+    }
+    let member = archive(&[("x.npy", &npy("<f8", "(65536, 2)", &vec![0; 1 << 20]))], true);
+    assert!(refused(member, &few).contains("more than is allowed"));
+}
+
+#[test]
+fn archives_and_columns_that_claim_much_are_refused() {
+    let array = npy("<f4", "(3, 2)", &[0; 24]);
+    let claims = npy("<f4", "(1000000000000, 2)", &[0; 24]);
+    for packed in [false, true] {
+        let error = refused(archive(&[("x.npy", &claims)], packed), &Limits::default());
+        assert!(error.contains("claims 1000000000000 rows"), "{error}");
+    }
+    let fortran = |shape: &str| {
+        let text = String::from_utf8(npy("<f4", shape, &[])[10..].to_vec()).unwrap();
+        let text = text.replace("False", "True ");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((text.len() as u16).to_le_bytes());
+        bytes.extend(text.bytes());
+        bytes.extend([0; 24]);
+        bytes
+    };
+    for shape in ["(1000000000000, 2)", "(2, 1000000000000)", "(4294967296, 4294967296)"] {
+        let error = refused(fortran(shape), &Limits::default());
+        assert!(error.contains("claims") || error.contains("columns"), "{shape}: {error}");
+    }
+    // Each byte of an archive is changed, and each end is cut off: an error or the same rows, and never a panic.
+    let good = archive(&[("x.npy", &array)], false);
+    let read = |bytes: Vec<u8>| {
+        let labels = names(&["a", "b"]);
+        let stream = io::Cursor::new(bytes);
+        let limits = Limits::default();
+        let reader = ScoreReader::from_reader(stream, "s", None, &labels, &[], &limits);
+        reader.and_then(|mut reader| read_all(&mut reader, 1000)).ok()
+    };
+    let rows = read(good.clone()).unwrap();
+    for at in 0..good.len() {
+        for change in [1, 0x80, 0xff] {
+            let mut bytes = good.clone();
+            bytes[at] ^= change;
+            assert!(read(bytes).is_none_or(|found| found == rows), "byte {at} ^ {change}");
+        }
+        assert!(read(good[..at].to_vec()).is_none(), "{at} bytes");
+    }
 }

@@ -136,6 +136,17 @@ impl RelationGraph {
             && self.one_of.iter().any(|group| self.leaves().eq(group.labels.iter().copied()))
     }
 
+    /// Whether every legal state has exactly one leaf and the labels above it, so that scores of the leaves
+    /// alone are one softmax.
+    pub fn has_one_leaf(&self) -> bool {
+        self.is_single_label() && self.is_hard()
+    }
+
+    /// Whether a label has no children.
+    pub fn is_leaf(&self, label: LabelId) -> bool {
+        self.topology.children(label).is_empty()
+    }
+
     /// Whether any two labels exclude each other.
     pub fn has_exclusions(&self) -> bool {
         self.rule.is_some()

@@ -25,6 +25,7 @@ mod posterior;
 mod registers;
 mod registry;
 mod rows;
+mod score_form;
 
 pub use advice::{Change, changes_for_exactness};
 
@@ -37,6 +38,7 @@ pub use options::{GroupForm, MessageOptions, MessageOrder, Method, Options, Samp
 pub use plan::{Plan, Refusal};
 pub use posterior::{Diagnosis, Posterior, RowStatus, Trust, Want};
 pub use rows::{Block, Number};
+pub use score_form::{PROBABILITY_FLOOR, ScoreForm, ScoreInput, unscored};
 
 use crate::numeric::log_max;
 

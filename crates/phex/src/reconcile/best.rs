@@ -15,7 +15,7 @@ use crate::numeric::logit;
 
 /// The scores of finished probabilities: their logits, clipped to ±30 (±15 in single precision), so
 /// that they are finite for 0 and 1 as well.
-pub fn scores_of<T: Number>(probabilities: &[T]) -> Vec<f64> {
+fn scores_of<T: Number>(probabilities: &[T]) -> Vec<f64> {
     let score = |p: &T| logit(p.to_f64()).clamp(-T::CLIP, T::CLIP);
     probabilities.iter().map(score).collect()
 }

@@ -39,7 +39,7 @@ mod pool;
 mod reconciler;
 mod rows;
 
-pub use best::{best_sets, scores_of};
+pub use best::best_sets;
 pub use fit::{
     BrokenRelation, FitCandidate, FitForm, FitOptions, FitReport, FittedParameters,
     FittedReconciler, IllegalTruths, LevelParameters, fit,

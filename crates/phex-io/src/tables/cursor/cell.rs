@@ -64,6 +64,8 @@ pub(in crate::tables) enum BlockColumn {
     AllLabels,
     /// Text that is passed through, with the index of the kept column.
     Kept(usize),
+    /// A column that is left out.
+    Ignored,
 }
 
 /// The columns of a table when blocks are read.

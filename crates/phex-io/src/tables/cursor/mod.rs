@@ -14,6 +14,7 @@ mod arrow;
 mod cell;
 mod csv;
 mod npy;
+mod npy_columns;
 mod npy_header;
 mod npy_item;
 #[cfg(feature = "parquet")]
@@ -98,7 +99,7 @@ impl RecordCursor {
             Some(DatasetFormat::Table(format)) => Some(format),
             None => None,
         };
-        let mut cursor = RecordCursor::new(TableInput::open(path, format)?, limits)?;
+        let mut cursor = RecordCursor::new(TableInput::open(path, format, limits)?, limits)?;
         if let RecordCursor::Npy(npy) = &mut cursor {
             npy.name_columns()?;
         }
@@ -232,7 +233,7 @@ impl RecordCursor {
                         None => return Err(self.bad_cell::<T>(index, text)),
                     },
                     // Only Parquet has lists.
-                    BlockColumn::AllLabels => {}
+                    BlockColumn::AllLabels | BlockColumn::Ignored => {}
                 }
             }
             count += 1;

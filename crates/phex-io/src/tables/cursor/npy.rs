@@ -3,13 +3,14 @@
 //! The claims of the header are compared with the length of the file before anything is read, and
 //! memory grows with what was read, not with what was claimed.
 
-use std::io::{BufRead, Cursor, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 
+use super::npy_columns::ColumnMajor;
 use super::npy_header::NpyHeader;
 use super::{BlockValue, ColumnType, NumberType, RecordCell, bad_number};
 use crate::Error;
 use crate::error::RecordNumber;
-use crate::tables::input::TableInput;
+use crate::tables::input::{TableInput, spool};
 
 /// How many bytes of a block are decoded at a time.
 const CHUNK: usize = 64 * 1024;
@@ -33,11 +34,27 @@ pub(in crate::tables) struct NpyCursor {
 
 impl NpyCursor {
     pub(super) fn open(input: TableInput) -> Result<NpyCursor, Error> {
-        let (path, size) = (input.name.clone(), input.size());
+        let (path, mut size) = (input.name.clone(), input.size());
         let wrong = |message| Error::Table { path: path.clone(), message };
-        let mut reader = input.into_stream();
+        let failed = |source| Error::Read { path: path.clone(), source };
+        let file = input.file().map_err(failed)?;
+        let mut reader = input.into_stream()?;
         let header = NpyHeader::read(&mut reader).map_err(wrong)?;
         header.check(size).map_err(wrong)?;
+        if header.fortran {
+            let (file, start) = match file {
+                Some((file, start)) => (file, start + header.length),
+                None => {
+                    let file = spool(&mut reader, &path)?;
+                    size = Some(header.length + file.metadata().map_err(failed)?.len());
+                    header.check(size).map_err(wrong)?;
+                    (file, 0)
+                }
+            };
+            let (rows, columns) = (header.rows, header.columns);
+            let items = ColumnMajor::new(file, start, rows, columns, header.item.size());
+            reader = Box::new(BufReader::new(items));
+        }
         let (names, buffer) = (Vec::new(), Vec::new());
         Ok(NpyCursor { path, reader, size, header, names, done: 0, buffer })
     }

@@ -21,6 +21,8 @@ pub(super) struct NpyHeader {
     pub(super) columns: u64,
     /// Whether the array has one dimension; it is then read as a single column.
     pub(super) flat: bool,
+    /// Whether the items stand column after column.
+    pub(super) fortran: bool,
     /// The number of bytes before the items.
     pub(super) length: u64,
 }
@@ -123,12 +125,9 @@ impl NpyHeader {
             [rows, columns] => (rows, columns, false),
             _ => return Err(dimensions(shape.len())),
         };
-        if fortran && rows > 1 && columns > 1 {
-            return Err(String::from(
-                "the array is in Fortran order; save numpy.ascontiguousarray(array)",
-            ));
-        }
-        Ok(NpyHeader { item, rows, columns, flat, length: 0 })
+        // Both orders are the same if there is one row or one column.
+        let fortran = fortran && rows > 1 && columns > 1;
+        Ok(NpyHeader { item, rows, columns, flat, fortran, length: 0 })
     }
 }
 
@@ -203,12 +202,26 @@ mod tests {
     #[test]
     fn headers_are_read() {
         let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }   \n";
-        let expected = NpyHeader { item: NpyItem::F4, rows: 3, columns: 2, flat: false, length: 0 };
+        let expected = NpyHeader {
+            item: NpyItem::F4,
+            rows: 3,
+            columns: 2,
+            flat: false,
+            fortran: false,
+            length: 0,
+        };
         assert_eq!(NpyHeader::parse(text).unwrap(), expected);
         let text = "{\"shape\":(3L,2L),'fortran_order':False,'descr':'|b1'}";
-        let expected =
-            NpyHeader { item: NpyItem::Bool, rows: 3, columns: 2, flat: false, length: 0 };
+        let expected = NpyHeader { item: NpyItem::Bool, ..expected };
         assert_eq!(NpyHeader::parse(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_order_matters_only_for_several_rows_and_columns() {
+        for (shape, fortran) in [("(3, 2)", true), ("(1, 2)", false), ("(3, 1)", false)] {
+            let text = format!("{{'descr': '<f4', 'fortran_order': True, 'shape': {shape}}}");
+            assert_eq!(NpyHeader::parse(&text).unwrap().fortran, fortran, "{shape}");
+        }
     }
 
     #[test]
@@ -223,7 +236,6 @@ mod tests {
     #[test]
     fn other_arrays_are_refused_with_help() {
         let cases = [
-            ("'<f4', 'fortran_order': True, 'shape': (3, 2)", "numpy.ascontiguousarray"),
             ("'>f4', 'fortran_order': False, 'shape': (3, 2)", "astype('<f4')"),
             ("'<c8', 'fortran_order': False, 'shape': (3, 2)", "`<c8` are not supported"),
             ("'<f4', 'fortran_order': False, 'shape': (3, 2, 1)", "3 dimensions"),

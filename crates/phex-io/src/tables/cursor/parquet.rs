@@ -231,6 +231,7 @@ impl ParquetCursor {
                     })?;
                 }
                 BlockColumn::AllLabels => self.copy_lists(array, from, &columns.labels, out)?,
+                BlockColumn::Ignored => {}
             }
         }
         Ok(())

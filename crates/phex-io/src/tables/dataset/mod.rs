@@ -38,6 +38,8 @@ pub struct Dataset {
     pub kept: Vec<(String, Vec<String>)>,
     /// Categories that the given schema does not have; empty without a schema.
     pub unseen: Vec<Unseen>,
+    /// Columns that are no features because they number the rows, although nobody left them out.
+    pub ignored: Vec<String>,
 }
 
 impl Dataset {

@@ -67,6 +67,7 @@ pub fn read_dataset(
         kept: vec![Vec::new(); options.keep.len()],
         kept_bytes: 0,
         rows: 0,
+        ignored: Vec::new(),
     };
     for path in paths {
         features.read(path, options, &mut reader)?;
@@ -101,6 +102,8 @@ struct GrowingDataset {
     kept: Vec<Vec<String>>,
     kept_bytes: usize,
     rows: usize,
+    /// Columns that number the rows.
+    ignored: Vec<String>,
 }
 
 impl GrowingDataset {
@@ -113,7 +116,7 @@ impl GrowingDataset {
     ) -> Result<(), Error> {
         let mut cursor = RecordCursor::open(path, options.format, &options.limits)?;
         let graph = reader.as_ref().map(|(_, graph, _)| *graph);
-        let roles = roles(&cursor, options, graph, &mut self.names)?;
+        let roles = roles(&cursor, options, graph, &mut self.names, &mut self.ignored)?;
         let needs: Vec<_> = roles.iter().map(|role| role.need()).collect();
         self.match_columns(&cursor, &roles, options)?;
         cursor.select(&needs)?;
@@ -229,7 +232,7 @@ impl GrowingDataset {
         let (columns, names) = (schema.width(), schema.names());
         let features = Features { names, rows: self.rows, columns, values };
         let kept = options.keep.iter().cloned().zip(self.kept).collect();
-        Ok(Dataset { features, schema, targets, kept, unseen })
+        Ok(Dataset { features, schema, targets, kept, unseen, ignored: self.ignored })
     }
 }
 

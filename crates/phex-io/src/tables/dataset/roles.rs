@@ -7,6 +7,7 @@ use phex::graph::RelationGraph;
 use super::{DatasetOptions, TargetSource};
 use crate::Error;
 use crate::tables::cursor::{ColumnNeed, ColumnType, RecordCursor};
+use crate::tables::index_column::is_index;
 
 /// The role of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +35,14 @@ impl ColumnRole {
 }
 
 /// The role of each column of a file. `features` are the names of the feature columns; the first file
-/// sets them if there is neither a choice nor a schema.
+/// sets them if there is neither a choice nor a schema. Columns that number the rows become features only by
+/// choice; otherwise `ignored` gets their names.
 pub(super) fn roles(
     cursor: &RecordCursor,
     options: &DatasetOptions,
     graph: Option<&RelationGraph>,
     features: &mut Option<Vec<String>>,
+    ignored: &mut Vec<String>,
 ) -> Result<Vec<ColumnRole>, Error> {
     let (path, names) = (cursor.path(), cursor.names());
     let mut index = HashMap::with_capacity(names.len());
@@ -101,7 +104,7 @@ pub(super) fn roles(
             let rest = (0..names.len()).filter(|&column| {
                 let is_hierarchical =
                     matches!(cursor.column_type(column), ColumnType::Hierarchical(_));
-                roles[column].is_none() && !is_hierarchical
+                roles[column].is_none() && !is_hierarchical && !is_index(&names[column], column)
             });
             rest.map(|column| names[column].clone()).collect()
         }
@@ -137,8 +140,18 @@ pub(super) fn roles(
     // Without a choice every column counts, so that a file with other columns is not taken for more
     // of the same data.
     let open = options.schema.is_none() && options.features.is_none();
+    if open {
+        let index = (0..names.len())
+            .filter(|&column| roles[column].is_none() && is_index(&names[column], column));
+        for name in index.map(|column| names[column].clone()) {
+            if !ignored.contains(&name) {
+                ignored.push(name);
+            }
+        }
+    }
     let more = |column: &usize| {
         roles[*column].is_none()
+            && !is_index(&names[*column], *column)
             && !matches!(cursor.column_type(*column), ColumnType::Hierarchical(_))
     };
     if let Some(column) = (0..names.len()).find(more).filter(|_| chosen && open) {

@@ -8,12 +8,14 @@
 mod columns;
 mod csv_write;
 mod npy_write;
+mod options;
 #[cfg(feature = "parquet")]
 mod parquet_write;
 mod reader;
 mod rows;
 mod writer;
 
+pub use options::ScoreOptions;
 pub use reader::{EvidenceReader, ScoreReader};
 pub use rows::{EvidenceRows, Precision, ScoreRows, ScoreValues};
 pub use writer::ScoreWriter;

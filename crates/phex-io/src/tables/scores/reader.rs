@@ -4,10 +4,12 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-use super::columns::WantedColumns;
-use super::{EvidenceRows, Precision, ScoreRows, ScoreValues};
+use phex::infer::ScoreForm;
+
+use super::columns::{FoundColumns, WantedColumns};
+use super::{EvidenceRows, Precision, ScoreOptions, ScoreRows, ScoreValues};
 use crate::tables::TableFormat;
-use crate::tables::cursor::{BlockColumns, BlockValue, Probability, RecordCursor};
+use crate::tables::cursor::{BlockValue, Probability, RecordCursor};
 use crate::tables::input::TableInput;
 use crate::{CellLocation, Error, Limits, RecordNumber};
 
@@ -15,8 +17,9 @@ use crate::{CellLocation, Error, Limits, RecordNumber};
 struct BlockReader {
     format: TableFormat,
     kept: usize,
-    precision: Precision,
-    columns: BlockColumns,
+    /// How many labels the model has.
+    labels: usize,
+    columns: FoundColumns,
     cursor: RecordCursor,
 }
 
@@ -35,16 +38,40 @@ impl BlockReader {
         }
         let format = input.format;
         let mut cursor = RecordCursor::new(input, limits)?;
-        let (columns, precision) = wanted.find(&cursor)?;
-        cursor.start_blocks(&columns)?;
-        Ok(BlockReader { format, kept: wanted.keep.len(), precision, columns, cursor })
+        let columns = wanted.find(&cursor)?;
+        cursor.start_blocks(&columns.block)?;
+        let (kept, labels) = (wanted.keep.len(), wanted.labels.len());
+        Ok(BlockReader { format, kept, labels, columns, cursor })
     }
 
     fn next_block<T: BlockValue>(&mut self, max: usize) -> Result<Option<Block<T>>, Error> {
         let (mut values, mut kept) = (Vec::new(), vec![Vec::new(); self.kept]);
         let max = max.max(1);
-        let count = self.cursor.read_block(max, &self.columns, &mut values, &mut kept)?;
+        let count = self.cursor.read_block(max, &self.columns.block, &mut values, &mut kept)?;
         Ok((count > 0).then_some((count, values, kept)))
+    }
+
+    /// Puts values in the order of the labels, and adds the scores of labels without a column.
+    fn arrange<T: Copy>(&self, values: Vec<T>, score: impl Fn(f64) -> T) -> Vec<T> {
+        let columns = &self.columns;
+        let mut all = match &columns.order {
+            None => values,
+            Some(order) => {
+                let rows = values.len() / order.len().max(1);
+                let mut all = vec![score(0.0); rows * self.labels];
+                let rows = all.chunks_exact_mut(self.labels);
+                for (row, values) in rows.zip(values.chunks_exact(order.len().max(1))) {
+                    order.iter().zip(values).for_each(|(&label, &value)| row[label] = value);
+                }
+                all
+            }
+        };
+        if !columns.missing.is_empty() {
+            for row in all.chunks_exact_mut(self.labels) {
+                columns.missing.iter().for_each(|&(label, fill)| row[label] = score(fill));
+            }
+        }
+        all
     }
 }
 
@@ -66,6 +93,8 @@ impl BlockReader {
 /// ```
 pub struct ScoreReader {
     table: BlockReader,
+    /// The labels of the model.
+    labels: Vec<String>,
     /// Whether the values are finished probabilities.
     finished: bool,
     /// How many rows were read.
@@ -89,22 +118,25 @@ impl ScoreReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<ScoreReader, Error> {
-        ScoreReader::new(TableInput::open(path, format)?, labels, keep, limits, false)
+        let options = ScoreOptions {
+            format,
+            keep: keep.to_vec(),
+            limits: *limits,
+            ..ScoreOptions::default()
+        };
+        ScoreReader::open_with(path, labels, &options)
     }
 
-    /// Opens a table of finished probabilities, as [`ScoreReader::open`] does. Every cell must hold a
-    /// number from 0 to 1.
+    /// Opens a file, or standard input for `-`, as the options say.
     ///
     /// # Errors
-    /// As for [`ScoreReader::open`].
-    pub fn open_probabilities(
+    /// As for [`ScoreReader::open`], and when the list of names does not fit the columns.
+    pub fn open_with(
         path: &Path,
-        format: Option<TableFormat>,
         labels: &[String],
-        keep: &[String],
-        limits: &Limits,
+        options: &ScoreOptions,
     ) -> Result<ScoreReader, Error> {
-        ScoreReader::new(TableInput::open(path, format)?, labels, keep, limits, true)
+        ScoreReader::new(TableInput::open(path, options.format, &options.limits)?, labels, options)
     }
 
     /// Reads a stream, which messages call `name`. Parquet goes through a temporary file.
@@ -119,19 +151,40 @@ impl ScoreReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<ScoreReader, Error> {
-        let input = TableInput::from_reader(Box::new(reader), name, format)?;
-        ScoreReader::new(input, labels, keep, limits, false)
+        let input = TableInput::from_reader(Box::new(reader), name, format, limits)?;
+        let options = ScoreOptions {
+            format,
+            keep: keep.to_vec(),
+            limits: *limits,
+            ..ScoreOptions::default()
+        };
+        ScoreReader::new(input, labels, &options)
     }
 
     fn new(
         input: TableInput,
         labels: &[String],
-        keep: &[String],
-        limits: &Limits,
-        finished: bool,
+        options: &ScoreOptions,
     ) -> Result<ScoreReader, Error> {
-        let wanted = WantedColumns { labels, keep, evidence: false };
-        Ok(ScoreReader { table: BlockReader::new(input, wanted, limits)?, finished, done: 0 })
+        let wanted = WantedColumns::of_scores(labels, options);
+        let table = BlockReader::new(input, wanted, &options.limits)?;
+        let finished = options.form == ScoreForm::Probabilities;
+        Ok(ScoreReader { table, labels: labels.to_vec(), finished, done: 0 })
+    }
+
+    /// The labels without a column, by their places in the model.
+    pub fn missing(&self) -> impl Iterator<Item = usize> + '_ {
+        self.table.columns.missing.iter().map(|(label, _)| *label)
+    }
+
+    /// The columns that were left out because they number the rows.
+    pub fn ignored(&self) -> &[String] {
+        &self.table.columns.ignored
+    }
+
+    /// Whether nothing names the columns, so that they are taken to be the labels of the model in order.
+    pub fn is_by_position(&self) -> bool {
+        self.table.columns.by_position
     }
 
     /// The format of the table.
@@ -141,7 +194,7 @@ impl ScoreReader {
 
     /// The precision of the scores, which is the same for all rows.
     pub fn precision(&self) -> Precision {
-        self.table.precision
+        self.table.columns.precision
     }
 
     /// How many rows the table claims to have, if it does.
@@ -156,15 +209,30 @@ impl ScoreReader {
     /// table holds probabilities). The reader must not be
     /// used after that.
     pub fn next_rows(&mut self, max_rows: usize) -> Result<Option<ScoreRows>, Error> {
-        let rows = match (self.table.precision, self.finished) {
-            (Precision::F32, false) => rows(self.table.next_block(max_rows)?, ScoreValues::F32),
-            (Precision::F64, false) => rows(self.table.next_block(max_rows)?, ScoreValues::F64),
-            (Precision::F32, true) => rows(self.table.next_block(max_rows)?, |values| {
-                ScoreValues::F32(values.into_iter().map(|Probability(p)| p).collect())
-            }),
-            (Precision::F64, true) => rows(self.table.next_block(max_rows)?, |values| {
-                ScoreValues::F64(values.into_iter().map(|Probability(p)| p).collect())
-            }),
+        let (table, finished) = (&mut self.table, self.finished);
+        let rows = match (table.columns.precision, finished) {
+            (Precision::F32, false) => {
+                let block = table.next_block(max_rows)?;
+                rows(block, |values| ScoreValues::F32(table.arrange(values, |x| x as f32)))
+            }
+            (Precision::F64, false) => {
+                let block = table.next_block(max_rows)?;
+                rows(block, |values| ScoreValues::F64(table.arrange(values, |x| x)))
+            }
+            (Precision::F32, true) => {
+                let block = table.next_block(max_rows)?;
+                rows(block, |values| {
+                    let values = values.into_iter().map(|Probability(p)| p).collect();
+                    ScoreValues::F32(table.arrange(values, |x| x as f32))
+                })
+            }
+            (Precision::F64, true) => {
+                let block = table.next_block(max_rows)?;
+                rows(block, |values| {
+                    let values = values.into_iter().map(|Probability(p)| p).collect();
+                    ScoreValues::F64(table.arrange(values, |x| x))
+                })
+            }
         };
         if let (Some(rows), true) = (&rows, self.finished) {
             self.check_complete(rows)?;
@@ -180,7 +248,7 @@ impl ScoreReader {
             ScoreValues::F64(values) => values.iter().position(|p| p.is_nan()),
         };
         let Some(at) = missing else { return Ok(()) };
-        let labels = &self.table.columns.labels;
+        let labels = &self.labels;
         let location = CellLocation {
             path: self.table.cursor.path().to_owned(),
             record: RecordNumber::Row(self.done + (at / labels.len()) as u64 + 1),
@@ -236,7 +304,7 @@ impl EvidenceReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<EvidenceReader, Error> {
-        EvidenceReader::new(TableInput::open(path, format)?, labels, keep, limits)
+        EvidenceReader::new(TableInput::open(path, format, limits)?, labels, keep, limits)
     }
 
     /// Reads a stream, which messages call `name`.
@@ -251,7 +319,7 @@ impl EvidenceReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<EvidenceReader, Error> {
-        let input = TableInput::from_reader(Box::new(reader), name, format)?;
+        let input = TableInput::from_reader(Box::new(reader), name, format, limits)?;
         EvidenceReader::new(input, labels, keep, limits)
     }
 
@@ -261,13 +329,18 @@ impl EvidenceReader {
         keep: &[String],
         limits: &Limits,
     ) -> Result<EvidenceReader, Error> {
-        let wanted = WantedColumns { labels, keep, evidence: true };
+        let wanted = WantedColumns::of_evidence(labels, keep);
         Ok(EvidenceReader(BlockReader::new(input, wanted, limits)?))
     }
 
     /// The format of the table.
     pub fn format(&self) -> TableFormat {
         self.0.format
+    }
+
+    /// The columns that were left out because they number the rows.
+    pub fn ignored(&self) -> &[String] {
+        &self.0.columns.ignored
     }
 
     /// How many rows the table claims to have, if it does.

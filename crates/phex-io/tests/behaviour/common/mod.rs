@@ -94,3 +94,64 @@ pub fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     bytes.extend_from_slice(data);
     bytes
 }
+
+/// Bytes packed with gzip.
+pub fn gzip(content: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A zip file as NumPy writes it: sizes of members are 8 bytes long.
+pub fn archive(members: &[(&str, &[u8])], packed: bool) -> Vec<u8> {
+    use std::io::Write as _;
+    let (mut out, mut directory) = (Vec::new(), Vec::new());
+    for (name, content) in members {
+        let mut encoder =
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(content).unwrap();
+        let data = if packed { encoder.finish().unwrap() } else { content.to_vec() };
+        let mut checksum = flate2::Crc::new();
+        checksum.update(content);
+        let start = out.len() as u64;
+        let sizes = [content.len() as u64, data.len() as u64];
+        let mut common = Vec::new();
+        for value in [45, 0, if packed { 8 } else { 0 }, 0, 0x21] {
+            common.extend(u16::to_le_bytes(value));
+        }
+        common.extend(checksum.sum().to_le_bytes());
+        common.extend([0xff; 8]);
+        common.extend((name.len() as u16).to_le_bytes());
+        let extra = |values: &[u64]| {
+            let mut extra = vec![1, 0];
+            extra.extend((values.len() as u16 * 8).to_le_bytes());
+            extra.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            extra
+        };
+        let local = extra(&sizes);
+        out.extend(b"PK\x03\x04");
+        out.extend(&common);
+        out.extend((local.len() as u16).to_le_bytes());
+        out.extend(name.bytes());
+        out.extend(local);
+        out.extend(data);
+        let central = extra(&[sizes[0], sizes[1], start]);
+        directory.extend(b"PK\x01\x02\x2d\x00");
+        directory.extend(&common);
+        directory.extend((central.len() as u16).to_le_bytes());
+        directory.extend([0; 10]);
+        directory.extend([0xff; 4]);
+        directory.extend(name.bytes());
+        directory.extend(central);
+    }
+    let (start, count) = (out.len() as u32, members.len() as u16);
+    out.extend(&directory);
+    out.extend(b"PK\x05\x06\0\0\0\0");
+    out.extend(count.to_le_bytes());
+    out.extend(count.to_le_bytes());
+    out.extend((directory.len() as u32).to_le_bytes());
+    out.extend(start.to_le_bytes());
+    out.extend([0; 2]);
+    out
+}

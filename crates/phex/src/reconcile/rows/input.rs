@@ -39,6 +39,11 @@ impl FinishedWatch {
         }
     }
 
+    /// Whether a value was below 0 or above 1.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.outside
+    }
+
     /// Whether all values so far are between 0 and 1, and some are neither.
     pub fn looks_finished(&self) -> bool {
         self.several && self.between && !self.outside
