@@ -313,3 +313,35 @@ impl OpenPairs {
         open || (exclusions.budget > 0 && exclusions.exclude(a, b))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::compile::component_of;
+    use super::*;
+    use crate::graph::{ExclusionRule, GraphBuilder};
+
+    #[test]
+    fn open_pairs_grow_by_labels_that_other_rows_exclude() {
+        // `a` and `b` overlap in `d`, so each excludes the other's own children.
+        let mut builder = GraphBuilder::new();
+        for edge in ["r a", "r b", "a d", "b d", "a x", "a y", "b u", "b v"] {
+            let (parent, child) = edge.split_once(' ').unwrap();
+            builder.hierarchy(parent, child, None);
+        }
+        builder.exclusion_rule(ExclusionRule::NoCommonDescendant, None);
+        let graph = builder.build().unwrap();
+        let part = component_of(&graph).unwrap();
+        let system = RowSystem::of_component(&part, &vec![1.0; graph.len()]);
+        let name = |label: u32| graph.name(LabelId(part.labels[label as usize]));
+        let mut rows: Vec<String> = (0..system.len())
+            .map(|row| {
+                let members = system.members.of(row).iter().map(|&label| name(label));
+                let members: Vec<&str> = members.collect();
+                format!("{} <= {}", members.join(" + "), name(system.upper[row]))
+            })
+            .collect();
+        rows.sort_unstable();
+        // `a <= r` and `b <= r` are implied.
+        assert_eq!(rows, ["a + u + v <= r", "b + x + y <= r", "d + u + v <= b", "d + x + y <= a"]);
+    }
+}
