@@ -265,7 +265,7 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
         let members = system.members.of(k);
         let upper = system.upper[k];
         let (far, tiny) = (T::from_f64(1e9), T::from_f64(1e-30));
-        let (twelve, still) = (T::from_f64(12.0), T::from_f64(0.03));
+        let (twelve, still) = (T::from_f64(12.0), T::from_f64(1e-3));
         let (mut low, mut high) = ([-far; L], [far; L]);
         let mut going = [true; L];
         let lambda = self.multiplier[k].0;
