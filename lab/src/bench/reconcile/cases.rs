@@ -49,7 +49,7 @@ pub(super) fn all(
         ("tree, exclusive siblings", &tree, Some(Siblings), false, Some(ReconcilePeer::Clarabel)),
         ("tree, one of the leaves", &tree, Some(Siblings), true, Some(ReconcilePeer::Clarabel)),
         ("DAG, hierarchy", &edges, None, false, Some(ReconcilePeer::Osqp)),
-        ("DAG, exclusions", &edges, Some(NoCommonDescendant), false, None),
+        ("DAG, exclusions", &edges, Some(NoCommonDescendant), false, Some(ReconcilePeer::Clarabel)),
     ];
     for (name, edges, rule, leaves, peer) in synthetic {
         if !is_wanted(name) || edges.is_empty() {

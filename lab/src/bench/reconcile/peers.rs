@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use phex::graph::{LabelId, RelationGraph};
-use phex::reconcile::{FinishedRows, Reconciler};
+use phex::graph::{ExclusionRule, LabelId, RelationGraph};
+use phex::reconcile::{FinishedRows, Reconciler, SumLimit};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -103,7 +103,7 @@ pub(super) fn compare(
     let rows = values.len() / n;
     let file = |kind: &str| folder.join(format!("{}.{kind}", case.name.replace([',', ' '], "-")));
     std::fs::write(file("bin"), values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>())?;
-    let head = json!({ "n": n, "peer": peer.name(), "logits": file("bin"), "rows": inequalities(&case.graph) });
+    let head = json!({ "n": n, "peer": peer.name(), "logits": file("bin"), "rows": inequalities(&case.graph, reconciler) });
     std::fs::write(file("json"), head.to_string())?;
     let python = venv.join("bin/python");
     let mut child = Command::new(&python);
@@ -129,8 +129,18 @@ struct PeerInequality {
     equal: bool,
 }
 
-/// The rows that describe a hierarchy, or a tree whose siblings exclude each other.
-fn inequalities(graph: &RelationGraph) -> Vec<PeerInequality> {
+/// The rows that describe a hierarchy, or a tree whose siblings exclude each other. Of any other relations there are
+/// many descriptions, so the peer gets ours.
+fn inequalities(graph: &RelationGraph, reconciler: &Reconciler) -> Vec<PeerInequality> {
+    if graph.rule().is_some_and(|declared| declared.rule == ExclusionRule::NoCommonDescendant) {
+        let limits = reconciler.limits().into_iter();
+        let row = |limit: SumLimit| PeerInequality {
+            members: limit.members.iter().map(|label| label.index()).collect(),
+            parent: limit.above.map_or(-1, |label| label.index() as i64),
+            equal: limit.equal,
+        };
+        return limits.map(row).collect();
+    }
     let equal = !graph.one_of().is_empty();
     let index = |labels: &[LabelId]| labels.iter().map(|label| label.index()).collect::<Vec<_>>();
     let mut rows = Vec::new();

@@ -6,15 +6,22 @@
 //!
 //! 1. For each label, its children fall into cliques. Every hierarchy edge is in one such row.
 //! 2. One-of groups are equations.
-//! 3. Exclusive sets that no row contains are rows of their own. Pairs among them first grow
-//!    together to cliques below the same label.
-//! 4. Soft relations are rows as they were declared.
+//! 3. Exclusive sets that no row contains are rows of their own. Pairs among them are bounded by
+//!    the deepest label above both, and those with the same bound grow together to cliques.
+//! 4. Rows that say less than another row are dropped.
+//! 5. Soft relations are rows as they were declared.
+//!
+//! A clique grows by labels that are in an open pair with one of its members, even if other rows
+//! exclude them from the rest. On ImageNet's 1860 labels this makes 94 rows of 1402 open pairs.
+//! Growing by open pairs alone makes 1170, and as labels are then in many rows, a factorisation
+//! takes 30 times as long.
 //!
 //! Two labels exclude each other if some set contains a label above each of them, and not the same
 //! one. The sets above a label are listed once. No pair of a declared set is ever written out, and
 //! searches that could take quadratic time have a budget; beyond it rows stay smaller.
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::super::compile::{Component, Edge, NONE};
 use super::system::{Inequality, RowSystem};
@@ -167,6 +174,25 @@ impl Collected {
                 && labels.iter().all(|label| members.binary_search(label).is_ok())
         })
     }
+
+    /// Drops rows whose labels a larger row with the same limit has too.
+    fn drop_implied(&mut self) {
+        let is_implied = |row: &Inequality| {
+            let fewest = row.members.iter().min_by_key(|label| self.of[**label as usize].len());
+            let others = fewest.map_or(&[][..], |label| &self.of[*label as usize]);
+            others.iter().map(|&other| &self.rows[other as usize]).any(|other| {
+                other.upper == row.upper
+                    && other.members.len() > row.members.len()
+                    && row.members.iter().all(|label| other.members.binary_search(label).is_ok())
+            })
+        };
+        let implied: Vec<bool> =
+            self.rows.iter().map(|row| !row.equal && is_implied(row)).collect();
+        self.of.iter_mut().for_each(Vec::clear);
+        for (row, _) in std::mem::take(&mut self.rows).into_iter().zip(implied).filter(|r| !r.1) {
+            self.add(row.members, row.upper, row.equal, row.cap);
+        }
+    }
 }
 
 impl RowSystem {
@@ -189,7 +215,8 @@ impl RowSystem {
         for group in &part.one_of {
             found.add(group.clone(), NONE, true, f64::INFINITY);
         }
-        remaining(&exclusions.sets, &topology, &mut found);
+        remaining(&mut exclusions, &topology, &mut found);
+        found.drop_implied();
         for edge in part.edges.iter().filter(|edge| edge.cap < f64::INFINITY) {
             found.add(vec![edge.child], edge.parent, false, edge.cap);
         }
@@ -208,9 +235,10 @@ impl RowSystem {
 }
 
 /// Rows for the exclusive sets that no row contains.
-fn remaining(sets: &[&[u32]], topology: &Topology, found: &mut Collected) {
+fn remaining(exclusions: &mut Exclusions<'_>, topology: &Topology, found: &mut Collected) {
     let mut budget = BUDGET;
-    let mut sets: Vec<&[u32]> = sets.to_vec();
+    exclusions.budget = BUDGET;
+    let mut sets: Vec<&[u32]> = exclusions.sets.clone();
     sets.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
     let pairs = sets.partition_point(|set| set.len() > 2);
     let (large, pairs) = sets.split_at(pairs);
@@ -220,42 +248,100 @@ fn remaining(sets: &[&[u32]], topology: &Topology, found: &mut Collected) {
             found.add(set.to_vec(), upper, false, f64::INFINITY);
         }
     }
-    // Only pairs that are still open grow together: a clique that repeats what other rows say
-    // would make the factor dense.
-    let ordered = |a: u32, b: u32| (a.min(b), a.max(b));
-    let open: Vec<(u32, u32)> = pairs
-        .iter()
-        .filter(|pair| !found.covers(pair))
-        .map(|pair| ordered(pair[0], pair[1]))
-        .collect();
-    let mut left: HashSet<(u32, u32)> = open.iter().copied().collect();
-    let mut partners: HashMap<u32, Vec<u32>> = HashMap::new();
-    for &(a, b) in &open {
-        partners.entry(a).or_default().push(b);
-        partners.entry(b).or_default().push(a);
+    let mut open: BTreeMap<u32, OpenPairs> = BTreeMap::new();
+    for pair in pairs.iter().filter(|pair| !found.covers(pair)) {
+        let upper = common_parent(topology, pair, &mut budget);
+        open.entry(upper).or_default().add(pair[0], pair[1]);
     }
-    for (a, b) in open {
-        if !left.contains(&(a, b)) {
-            continue;
+    for (upper, mut pairs) in open {
+        while let Some(clique) = pairs.take(exclusions) {
+            found.add(clique, upper, false, f64::INFINITY);
         }
-        let upper = common_parent(topology, &[a, b], &mut budget);
-        let below = |label: u32| {
-            let (upper, label) = (LabelId::from(upper as usize), LabelId::from(label as usize));
-            upper.0 == NONE || topology.subsumes(upper, label)
-        };
-        let mut clique = vec![a, b];
-        for &label in partners.get(&a).map_or(&[][..], Vec::as_slice) {
-            budget = budget.saturating_sub(clique.len());
-            let fits = |&member: &u32| left.contains(&ordered(member, label));
-            if budget > 0 && below(label) && clique.iter().all(fits) {
-                clique.push(label);
+    }
+}
+
+/// Exclusive pairs that no row contains yet, below the same label: the partners of each label.
+#[derive(Debug, Default)]
+struct OpenPairs(BTreeMap<u32, BTreeSet<u32>>);
+
+impl OpenPairs {
+    fn add(&mut self, a: u32, b: u32) {
+        self.0.entry(a).or_default().insert(b);
+        self.0.entry(b).or_default().insert(a);
+    }
+
+    /// A clique around the first pair, whose pairs are open no more. Each new member has the most
+    /// open pairs with those so far, and excludes all of them.
+    fn take(&mut self, exclusions: &mut Exclusions<'_>) -> Option<Vec<u32>> {
+        let (&first, partners) = self.0.first_key_value()?;
+        let mut next = partners.first().copied();
+        let mut clique = vec![first];
+        // Who excludes all members, and in how many open pairs with them. Who does not, or is a
+        // member, has none.
+        let mut candidates: BTreeMap<u32, Option<usize>> =
+            partners.iter().map(|&partner| (partner, Some(1))).collect();
+        candidates.insert(first, None);
+        while let Some(member) = next {
+            for (&label, count) in candidates.iter_mut().filter(|(_, count)| count.is_some()) {
+                if label == member || !self.exclude(exclusions, label, member) {
+                    *count = None;
+                }
+            }
+            clique.push(member);
+            for &label in self.0.get(&member).into_iter().flatten() {
+                let mut excludes =
+                    || clique.iter().all(|&other| self.exclude(exclusions, label, other));
+                let count = candidates.entry(label).or_insert_with(|| excludes().then_some(0));
+                *count = count.map(|count| count + 1);
+            }
+            let open = candidates.iter().filter_map(|(&label, &count)| Some((count?, label)));
+            next = open.max_by_key(|&(count, label)| (count, Reverse(label))).map(|best| best.1);
+        }
+        for &member in &clique {
+            let partners = self.0.get_mut(&member)?;
+            partners.retain(|partner| !clique.contains(partner));
+            if partners.is_empty() {
+                self.0.remove(&member);
             }
         }
-        for (at, &member) in clique.iter().enumerate() {
-            for &other in &clique[..at] {
-                left.remove(&ordered(member, other));
-            }
+        Some(clique)
+    }
+
+    /// Whether two labels exclude each other, as far as the budget of the search tells.
+    fn exclude(&self, exclusions: &mut Exclusions<'_>, a: u32, b: u32) -> bool {
+        let open = self.0.get(&a).is_some_and(|partners| partners.contains(&b));
+        open || (exclusions.budget > 0 && exclusions.exclude(a, b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::compile::component_of;
+    use super::*;
+    use crate::graph::{ExclusionRule, GraphBuilder};
+
+    #[test]
+    fn open_pairs_grow_by_labels_that_other_rows_exclude() {
+        // `a` and `b` overlap in `d`, so each excludes the other's own children.
+        let mut builder = GraphBuilder::new();
+        for edge in ["r a", "r b", "a d", "b d", "a x", "a y", "b u", "b v"] {
+            let (parent, child) = edge.split_once(' ').unwrap();
+            builder.hierarchy(parent, child, None);
         }
-        found.add(clique, upper, false, f64::INFINITY);
+        builder.exclusion_rule(ExclusionRule::NoCommonDescendant, None);
+        let graph = builder.build().unwrap();
+        let part = component_of(&graph).unwrap();
+        let system = RowSystem::of_component(&part, &vec![1.0; graph.len()]);
+        let name = |label: u32| graph.name(LabelId(part.labels[label as usize]));
+        let mut rows: Vec<String> = (0..system.len())
+            .map(|row| {
+                let members = system.members.of(row).iter().map(|&label| name(label));
+                let members: Vec<&str> = members.collect();
+                format!("{} <= {}", members.join(" + "), name(system.upper[row]))
+            })
+            .collect();
+        rows.sort_unstable();
+        // `a <= r` and `b <= r` are implied.
+        assert_eq!(rows, ["a + u + v <= r", "b + x + y <= r", "d + u + v <= b", "d + x + y <= a"]);
     }
 }

@@ -320,31 +320,20 @@ impl<T: Elementary, const L: usize> Factor<T, L> {
     #[inline(always)]
     pub(in crate::reconcile) fn solve(&self, plan: &Elimination, right: &mut [Lanes<T, L>]) {
         for j in 0..right.len() {
-            let mut x = right[j].0;
-            for l in 0..L {
-                x[l] *= self.inverse[j].0[l];
-            }
+            let x = right[j] * self.inverse[j];
             let entries = &self.entries[plan.column.range(j)];
             for (entry, &row) in entries.iter().zip(plan.column.of(j)) {
-                let out = &mut right[row as usize].0;
-                for l in 0..L {
-                    out[l] -= entry.0[l] * x[l];
-                }
+                right[row as usize] = right[row as usize] - *entry * x;
             }
-            right[j].0 = x;
+            right[j] = x;
         }
         for j in (0..right.len()).rev() {
-            let mut x = [T::ZERO; L];
+            let mut x = Lanes::NONE;
             let entries = &self.entries[plan.column.range(j)];
             for (entry, &row) in entries.iter().zip(plan.column.of(j)) {
-                let other = &right[row as usize].0;
-                for l in 0..L {
-                    x[l] += entry.0[l] * other[l];
-                }
+                x += *entry * right[row as usize];
             }
-            for l in 0..L {
-                right[j].0[l] -= x[l] * self.inverse[j].0[l];
-            }
+            right[j] = right[j] - x * self.inverse[j];
         }
     }
 }

@@ -87,17 +87,14 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
     #[inline(always)]
     fn charge(&mut self, system: &RowSystem, k: usize, change: &[T; L]) {
         for &label in system.members.of(k) {
-            let (z, w) = (&mut self.z[label as usize].0, self.inverse[label as usize]);
-            for l in 0..L {
-                z[l] -= w * change[l];
-            }
+            let w = self.inverse[label as usize];
+            let z = self.z[label as usize];
+            self.z[label as usize] = z.zip(Lanes(*change), |z, change| z - w * change);
         }
         if system.upper[k] != NONE {
             let upper = system.upper[k] as usize;
-            let (z, w) = (&mut self.z[upper].0, self.inverse[upper]);
-            for l in 0..L {
-                z[l] += w * change[l];
-            }
+            let w = self.inverse[upper];
+            self.z[upper] = self.z[upper].zip(Lanes(*change), |z, change| z + w * change);
         }
     }
 
@@ -369,45 +366,33 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
         step
     }
 
-    /// `product = H vector`, for a vector over rows.
+    /// `product = H held`, with nothing for free rows unless `all` is set.
     #[inline(always)]
-    fn multiply(&mut self, system: &RowSystem) {
+    fn multiply(&mut self, system: &RowSystem, all: bool) {
         self.image.iter_mut().for_each(|t| *t = Lanes::NONE);
         for k in 0..system.len() {
-            let v = self.held[k].0;
+            let mut v = self.held[k];
+            if !all {
+                v = v.zip(self.free[k], |v, free| if free > T::ZERO { T::ZERO } else { v });
+            }
             for &label in system.members.of(k) {
-                let t = &mut self.image[label as usize].0;
-                for l in 0..L {
-                    t[l] += v[l];
-                }
+                self.image[label as usize] += v;
             }
             if system.upper[k] != NONE {
-                let t = &mut self.image[system.upper[k] as usize].0;
-                for l in 0..L {
-                    t[l] -= v[l];
-                }
-            }
-        }
-        for (t, slope) in self.image.iter_mut().zip(&self.slope) {
-            for l in 0..L {
-                t.0[l] *= slope.0[l];
+                let upper = system.upper[k] as usize;
+                self.image[upper] = self.image[upper] - v;
             }
         }
         for k in 0..system.len() {
-            let mut sum = [T::ZERO; L];
+            let mut sum = Lanes::NONE;
             for &label in system.members.of(k) {
-                let t = &self.image[label as usize].0;
-                for l in 0..L {
-                    sum[l] += t[l];
-                }
+                sum += self.slope[label as usize] * self.image[label as usize];
             }
             if system.upper[k] != NONE {
-                let t = &self.image[system.upper[k] as usize].0;
-                for l in 0..L {
-                    sum[l] -= t[l];
-                }
+                let upper = system.upper[k] as usize;
+                sum = sum - self.slope[upper] * self.image[upper];
             }
-            self.product[k].0 = sum;
+            self.product[k] = sum;
         }
     }
 
@@ -424,63 +409,39 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
         let Some((mut start, mut factor)) = self.factor.take() else { return };
         start.assemble(plan, &self.slope);
         for k in 0..system.len() {
-            let mut own = [T::ZERO; L];
-            let members = system.members.of(k).iter().copied();
-            let upper = (system.upper[k] != NONE).then_some(system.upper[k]);
-            for label in members.chain(upper) {
-                let slope = &self.slope[label as usize].0;
-                for l in 0..L {
-                    own[l] += slope[l];
-                }
+            let mut own = Lanes::NONE;
+            for &label in system.members.of(k) {
+                own += self.slope[label as usize];
             }
-            self.own[k].0 = own;
+            if system.upper[k] != NONE {
+                own += self.slope[system.upper[k] as usize];
+            }
+            self.own[k] = own;
             self.held[k] = Lanes::NONE;
-            let free = &mut self.free[k].0;
-            for l in 0..L {
-                free[l] *= moving[l];
-            }
+            self.free[k] = self.free[k] * Lanes(*moving);
         }
-        // An infinite pivot takes a row out, and unlike a huge one it leaves no tiny numbers behind.
-        let (huge, tiny) = (T::from_f64(f64::INFINITY), T::from_f64(1e-30));
         let floor = T::from_f64(T::STEP * 4.0);
         for round in 0..ROUNDS {
-            if round > 0 {
-                for k in 0..system.len() {
-                    for l in 0..L {
-                        // Only what is held counts.
-                        let held = self.held[k].0[l];
-                        self.held[k].0[l] =
-                            if self.free[k].0[l] > T::ZERO { T::ZERO } else { held };
-                    }
-                }
-                self.multiply(system);
+            if round == 0 {
+                self.product.iter_mut().for_each(|product| *product = Lanes::NONE);
+            } else {
+                self.multiply(system, false);
             }
             factor.copy_from(&start);
-            self.solution.iter_mut().for_each(|right| *right = Lanes::NONE);
-            for k in 0..system.len() {
-                let at = plan.position[k] as usize;
-                for l in 0..L {
-                    let on = self.free[k].0[l] > T::ZERO;
-                    let known = if round > 0 { self.product[k].0[l] } else { T::ZERO };
-                    let diagonal = factor.diagonal[at].0[l] + damping[l] * self.own[k].0[l] + tiny;
-                    factor.diagonal[at].0[l] = if on { diagonal } else { huge };
-                    let right = self.residual[k].0[l] - known;
-                    self.solution[at].0[l] = if on { right } else { T::ZERO };
-                }
-            }
+            self.prepare(system, plan, &mut factor, damping);
             factor.factorise(plan, floor);
             factor.solve(plan, &mut self.solution);
             for k in 0..system.len() {
-                let at = plan.position[k] as usize;
+                let (free, held) = (self.free[k].0, self.held[k].0);
+                let mut found = self.solution[plan.position[k] as usize].0;
                 for l in 0..L {
-                    let on = self.free[k].0[l] > T::ZERO;
-                    let held = self.held[k].0[l];
-                    self.held[k].0[l] = if on { self.solution[at].0[l] } else { held };
+                    found[l] = if free[l] > T::ZERO { found[l] } else { held[l] };
                 }
+                self.held[k].0 = found;
             }
             let freeing = round < FREEING;
             if freeing {
-                self.multiply(system);
+                self.multiply(system, true);
             }
             if !self.change_set(system, moving, damping, freeing) {
                 break;
@@ -489,12 +450,43 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
         self.factor = Some((start, factor));
         let reach = T::from_f64(REACH);
         for k in 0..system.len() {
+            let (low, high) = (self.low[k].0, self.high[k].0);
+            let (lambda, held) = (self.multiplier[k].0, self.held[k].0);
+            let mut next = lambda;
             for l in 0..L {
-                let lambda = self.multiplier[k].0[l];
-                let step = max(min(self.held[k].0[l], reach), -reach);
-                let next = max(min(lambda + step, self.high[k].0[l]), self.low[k].0[l]);
-                self.multiplier[k].0[l] = if moving[l] > T::ZERO { next } else { lambda };
+                let step = max(min(held[l], reach), -reach);
+                let inside = max(min(lambda[l] + step, high[l]), low[l]);
+                next[l] = if moving[l] > T::ZERO { inside } else { lambda[l] };
             }
+            self.multiplier[k].0 = next;
+        }
+    }
+
+    /// The diagonal with its damping, and the right side. Rows that are not free are taken out: an
+    /// infinite pivot does so, and unlike a huge one it leaves no tiny numbers behind.
+    #[inline(always)]
+    fn prepare(
+        &mut self,
+        system: &RowSystem,
+        plan: &Elimination,
+        factor: &mut Factor<T, L>,
+        damping: &[T; L],
+    ) {
+        let (huge, tiny) = (T::from_f64(f64::INFINITY), T::from_f64(1e-30));
+        self.solution.iter_mut().for_each(|right| *right = Lanes::NONE);
+        for k in 0..system.len() {
+            let at = plan.position[k] as usize;
+            // Copies, because loops over lanes behind several references are not vectorised.
+            let (free, own, known) = (self.free[k].0, self.own[k].0, self.product[k].0);
+            let (mut diagonal, mut right) = (factor.diagonal[at].0, self.residual[k].0);
+            for l in 0..L {
+                let on = free[l] > T::ZERO;
+                let damped = diagonal[l] + damping[l] * own[l] + tiny;
+                diagonal[l] = if on { damped } else { huge };
+                right[l] = if on { right[l] - known[l] } else { T::ZERO };
+            }
+            factor.diagonal[at].0 = diagonal;
+            self.solution[at].0 = right;
         }
     }
 

@@ -5,10 +5,11 @@
 //! dual value falls, it goes a quarter of the step, twice at most, and then back with thirty times
 //! the damping. Where it stalls, it takes two passes of ascent, which never let the dual value fall.
 //!
-//! A row that has converged leaves its lane. Lanes are filled again when half of them are empty,
-//! because rows that start together share the passes of ascent. No lane depends on another, so
-//! each row's result depends on nothing but the row. A row that single precision cannot finish goes
-//! on by itself in double precision.
+//! A row that has converged leaves its lane. Lanes are filled again when nearly all are empty,
+//! because rows that start together share the passes of ascent and end at about the same time, and a
+//! step costs as much for one lane as for all. No lane depends on another, so each row's result
+//! depends on nothing but the row. A row that single precision cannot finish goes on by itself in
+//! double precision.
 
 use multiversion::multiversion;
 
@@ -47,6 +48,9 @@ fn newton<T: LogLane + Grid, const L: usize>(
 /// How many passes of ascent come first, and how many follow a stall.
 const START: u32 = 3;
 const AFTER_STALL: u32 = 2;
+
+/// Lanes are filled again when at most one in so many is still busy.
+const REFILL: usize = 6;
 
 /// A row in a lane.
 #[derive(Debug, Clone, Copy)]
@@ -168,7 +172,7 @@ pub(super) fn solve<T: LogLane + Grid, const L: usize>(
     let mut seats: [Option<Place>; L] = [None; L];
     loop {
         let empty = seats.iter().filter(|seat| seat.is_none()).count();
-        if 2 * empty >= L && waiting.peek().is_some() {
+        if REFILL * empty >= (REFILL - 1) * L && waiting.peek().is_some() {
             for (lane, seat) in seats.iter_mut().enumerate() {
                 if seat.is_some() {
                     continue;
