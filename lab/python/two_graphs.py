@@ -23,7 +23,7 @@ WORDS = {"siblings": 'exclude = "siblings"', "single_label": "single_label = tru
 
 def write(folder: Path, draw: Draw) -> None:
     features, target = draw.train
-    labels = target.copy()
+    labels = target.astype(object)
     for name in np.unique(target):
         rows = np.flatnonzero(target == name)
         labels[rows[round((1 - COARSE) * len(rows)) :]] = draw.parent[name]
@@ -45,8 +45,10 @@ def write(folder: Path, draw: Draw) -> None:
 def phex(command: str, folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
     labels = ["--label-format", "name", "--json"]
     run = subprocess.run(
-        [command, *arguments, *labels], check=True, capture_output=True, text=True, cwd=folder
+        [command, *arguments, *labels], check=False, capture_output=True, text=True, cwd=folder
     )
+    if run.returncode:
+        sys.exit(run.stderr)
     return json.loads(run.stdout), run.stderr.splitlines()[-1]
 
 

@@ -380,7 +380,9 @@ def test_defaults_are_as_good_as_a_logistic_regression(load: Any) -> None:
     train, test = order[: len(y) * 7 // 10], order[len(y) * 7 // 10 :]
     ours = RelationClassifier(random_state=0).fit(X[train], y[train])
     peer = LogisticRegression(max_iter=5000).fit(X[train], y[train])
-    assert ours.score(X[test], y[test]) > peer.score(X[test], y[test]) - 0.02
+    # Half a point, or one row where that is more: iris has 45 test rows.
+    less = max(0.005, 1 / len(test)) + 1e-9
+    assert ours.score(X[test], y[test]) >= peer.score(X[test], y[test]) - less
     assert log_loss(y[test], ours.predict_proba(X[test])) < 0.2
 
 
