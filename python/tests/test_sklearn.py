@@ -380,7 +380,7 @@ def test_defaults_are_as_good_as_a_logistic_regression(load: Any) -> None:
     train, test = order[: len(y) * 7 // 10], order[len(y) * 7 // 10 :]
     ours = RelationClassifier(random_state=0).fit(X[train], y[train])
     peer = LogisticRegression(max_iter=5000).fit(X[train], y[train])
-    # Twice half a point, the standard error of a difference on the 540 rows of digits, or one row of iris.
+    # Two standard errors of a difference on the 540 rows of digits, or one row of iris.
     less = max(0.01, 1 / len(test)) + 1e-9
     assert ours.score(X[test], y[test]) >= peer.score(X[test], y[test]) - less
     assert log_loss(y[test], ours.predict_proba(X[test])) < 0.2
