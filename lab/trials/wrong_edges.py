@@ -15,7 +15,7 @@ what `phex train --learn-strengths relation` does; `lab experiment wrong-edges` 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -185,6 +185,16 @@ class Problem:
         print("| " + " | ".join(cells) + " |", flush=True)
 
 
+def moved(problem: Problem, parts: list[tuple[torch.Tensor, Sample]], w: torch.Tensor) -> Problem:
+    """Leaves without a strength go to the parent that explains their rows best, by heads that have not
+    seen them."""
+    graph = problem.graph.clone()
+    for leaf in torch.nonzero(w == 0).flatten().tolist():
+        z = [rows.x[rows.fine & (rows.leaf == leaf)] @ head for head, rows in parts]
+        graph[leaf] = torch.cat(z)[:, LEAVES:].log_softmax(1).sum(0).argmax()
+    return replace(problem, graph=graph)
+
+
 def dropped(w: torch.Tensor) -> torch.Tensor:
     """Strengths below half of their median become 0."""
     return torch.where(w < w.median() / 2, torch.zeros(()), w)
@@ -242,6 +252,9 @@ def main() -> None:
         w = problem.held_out(parts, GIVEN / 4, offsets=True)
         tried("… and offsets, from u = 0.25", w, w)
         tried("… and offsets, from u = 0.25, below half the median dropped", w, dropped(w))
+        right = moved(problem, parts, dropped(w))
+        hard = torch.full((LEAVES,), HARD)
+        right.show("… and moved to another parent, hard", *right.fit(hard, 10, start=apart))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command line, scikit-learn and PyTorch learn the same from the data of the demo.
+"""The README's training, run as written, learns the same by every door from the data of the demo.
 
 CI runs the demo before the tests and names its folder in `PHEX_DEMO`, so that it trains once.
 """
@@ -6,6 +6,8 @@ CI runs the demo before the tests and names its folder in `PHEX_DEMO`, so that i
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -21,46 +23,52 @@ pandas = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
 torch = pytest.importorskip("torch")
 
-from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+from phex.torch import RelationLayer  # noqa: E402
 
-from phex.sklearn import RelationClassifier  # noqa: E402
-from phex.torch import LeafBatchSampler, RelationHead, RelationLayer, RelationLoss  # noqa: E402
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+def block(language: str, word: str) -> str:
+    """The block of the README's code in this language that has this word."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    (found,) = [text for text in blocks if word in text]
+    return str(found)
 
 
 def run(folder: Path, *arguments: str) -> None:
     subprocess.run([command_line(), *arguments], check=True, capture_output=True, cwd=folder)
 
 
-def by_pytorch(graph: phex.Graph, x: Any, labels: list[str], test: Any) -> np.ndarray:
-    """A linear head with the loop of docs/how-to/pytorch.md, and the recipe's learning rate."""
+def in_python(graph: phex.Graph, X: Any, y: list[str]) -> dict[str, Any]:
+    """What the README's Python makes of other rows than its own three."""
+    text, replaced = re.subn(
+        r"^X, y = .*$", "", block("python", "RelationClassifier"), flags=re.MULTILINE
+    )
+    assert replaced == 1
     torch.manual_seed(0)
-    targets = torch.full((len(x), len(graph)), -1)
-    targets[torch.arange(len(x)), torch.tensor([graph.index(label) for label in labels])] = 1
-    head, loss = RelationHead(x.shape[1], graph), RelationLoss(graph)
-    epochs, rate = 20, 1e-3 * (256 / x.shape[1]) ** 0.5
-    optimiser = torch.optim.AdamW(head.parameters(), lr=rate)
-    batches = LeafBatchSampler(targets, 64, graph=graph)
-    loader = DataLoader(TensorDataset(x, targets), batch_sampler=batches)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
-    for _ in range(epochs):
-        for inputs, known in loader:
-            optimiser.zero_grad()
-            loss(head(inputs), known).backward()
-            optimiser.step()
-        schedule.step()
-    with torch.no_grad():
-        return RelationLayer(graph)(head(test)).numpy()
+    np.random.seed(0)  # noqa: NPY002 (the classifier draws its seed there)
+    names = {"graph": graph, "X": X, "y": y}
+    exec(compile(text, str(README), "exec"), names)
+    return names
 
 
 def test_every_door_learns_the_same_from_the_data_of_the_demo(tmp_path: Path) -> None:
-    folder = tmp_path / "demo"
+    folder = tmp_path / "phex-demo"
     if done := os.environ.get("PHEX_DEMO"):
         shutil.copytree(done, folder)
     else:
-        run(tmp_path, "demo", "--out", "demo")
-    # As in the README.
-    run(folder, "train", "animals.toml", "--data", "train.csv", "--label-column", "is", "--out", "mine")
-    run(folder, "predict", "mine", "--data", "test.csv", "--out", "p.csv")
+        run(tmp_path, "demo")
+    # `new.csv` has rows without labels.
+    new = pandas.read_csv(folder / "test.csv").drop(columns="is")
+    new.to_csv(folder / "new.csv", index=False)
+    lines = block("sh", "phex train").splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        command, *arguments = shlex.split(line, comments=True)
+        assert command == "phex"
+        run(folder, *arguments)
+    assert len((folder / "sets.csv").read_text().splitlines()) == 1 + len(new)
+    run(folder, "predict", "model", "--data", "new.csv", "--out", "p.csv")
     graph = phex.Graph.load(folder / "animals.toml")
     train, test = (pandas.read_csv(folder / f"{name}.csv") for name in ("train", "test"))
     x, labels = train.drop(columns="is"), list(train["is"])
@@ -68,14 +76,14 @@ def test_every_door_learns_the_same_from_the_data_of_the_demo(tmp_path: Path) ->
     assert 0.04 < np.isin(labels, graph.leaves).mean() < 0.06, "few rows name the animal"
 
     mean, deviation = x.mean(), x.std(ddof=0)
-    standard = [
-        torch.tensor(((part - mean) / deviation).to_numpy(), dtype=torch.float32) for part in (x, unseen)
-    ]
-    classifier = RelationClassifier(graph, random_state=0).fit(x, labels)
+    standard = [((part - mean) / deviation).to_numpy() for part in (x, unseen)]
+    readme = in_python(graph, standard[0], labels)
+    with torch.no_grad():
+        by_pytorch = RelationLayer(graph)(readme["network"](torch.tensor(standard[1]).float())).numpy()
     found = {
         "command line": pandas.read_csv(folder / "p.csv")[graph.labels].to_numpy(),
-        "scikit-learn": classifier.predict_marginals(unseen),
-        "PyTorch": by_pytorch(graph, standard[0], labels, standard[1]),
+        "scikit-learn": readme["classifier"].predict_marginals(standard[1]),
+        "PyTorch": by_pytorch,
     }
     leaves = [graph.index(leaf) for leaf in graph.leaves]
     right = {}

@@ -380,7 +380,9 @@ def test_defaults_are_as_good_as_a_logistic_regression(load: Any) -> None:
     train, test = order[: len(y) * 7 // 10], order[len(y) * 7 // 10 :]
     ours = RelationClassifier(random_state=0).fit(X[train], y[train])
     peer = LogisticRegression(max_iter=5000).fit(X[train], y[train])
-    assert ours.score(X[test], y[test]) > peer.score(X[test], y[test]) - 0.02
+    # Two standard errors of a difference on the 540 rows of digits, or one row of iris.
+    less = max(0.01, 1 / len(test)) + 1e-9
+    assert ours.score(X[test], y[test]) >= peer.score(X[test], y[test]) - less
     assert log_loss(y[test], ours.predict_proba(X[test])) < 0.2
 
 
@@ -399,10 +401,9 @@ def test_a_taxonomy_has_one_leaf_per_row_and_unrelated_roots_are_a_warning() -> 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         classifier = RelationClassifier(taxonomy().single_label().build(), random_state=0).fit(X, few)
-    # Two of the six leaves have two labels above them, the others one.
-    assert json.loads(classifier.head_.config)["head"]["inner_scale"] == pytest.approx(
-        0.1 / (8 / 6) ** 0.5
-    )
+    # A leaf has 4/3 labels above it on average.
+    scale = json.loads(classifier.head_.config)["head"]["inner_scale"]
+    assert scale == pytest.approx(0.1 / (4 / 3) ** 0.5)
     assert np.allclose(classifier.predict_proba(X).sum(axis=1), 1.0, atol=1e-6)
 
 

@@ -4,20 +4,20 @@
 //! three coarse ones under a root. One training image in ten has its fine label, the others only the
 //! coarse one. The same network, from the same weights, with the same number of steps and rows per
 //! step, is trained twice: by cross-entropy on the fine rows, which are all it can use, and by
-//! `RelationLoss` on all rows, half of each step's from the fine ones. (Drawn evenly, a step would have
-//! a tenth of them, and the stripes would need more steps than the shapes.) `--quick` does a part
-//! of it in a few seconds, too few for either to learn much.
+//! `RelationLoss` on all rows, of which a quarter of each step's are fine ones. (Drawn evenly, a step
+//! would have a tenth of them, and the stripes would need more steps than the shapes.) Its last layer is a
+//! `RelationHead`. `--quick` does a part of it in a few seconds, too few for either to learn much.
 
 use std::error::Error;
 use std::time::Instant;
 
 use candle_core::{D, DType, Device, Tensor, Var};
-use candle_nn::{AdamW, Conv2d, Conv2dConfig, Linear, Module, Optimizer, ParamsAdamW};
-use phex::graph::{ExclusionRule, GraphBuilder};
+use candle_nn::{AdamW, Conv2d, Conv2dConfig, Module, Optimizer, ParamsAdamW};
+use phex::graph::{GraphBuilder, RelationGraph};
 use phex::infer::{Engine, Options};
-use phex::learn::Loss;
+use phex::learn::{LEAF_SHARE, Loss};
 use phex::model::Model;
-use phex_candle::{RelationLayer, RelationLoss};
+use phex_candle::{RelationHead, RelationLayer, RelationLoss};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -47,7 +47,8 @@ fn main() -> Outcome<()> {
     } else {
         Budget { training_rows: 1200, test_rows: 1500, steps: 400, batch: 32, seeds: 2 }
     };
-    let engine = engine()?;
+    let graph = graph()?;
+    let engine = Engine::compile(Model::new(&graph)?, &Options::default())?;
     println!("{}", engine.plan().why);
     println!(
         "{} training images, a tenth of them with a fine label; {} steps of {} rows; {} test images",
@@ -58,7 +59,7 @@ fn main() -> Outcome<()> {
     for seed in 1..=budget.seeds {
         for (relations, sum) in [false, true].into_iter().zip(&mut sums) {
             let start = Instant::now();
-            let (fine, coarse) = train_and_test(&engine, &budget, seed, relations)?;
+            let (fine, coarse) = train_and_test(&graph, &engine, &budget, seed, relations)?;
             *sum += fine;
             let name = if relations { "relations, all rows" } else { "cross-entropy, fine rows" };
             let (fine, coarse) = (100.0 * fine, 100.0 * coarse);
@@ -73,8 +74,8 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// A tree of three levels: siblings exclude each other, and exactly one fine label is on.
-fn engine() -> Outcome<Engine> {
+/// A tree of three levels, in which exactly one fine label is on.
+fn graph() -> Outcome<RelationGraph> {
     let mut builder = GraphBuilder::new();
     // Labels are numbered in the order in which they are first named: coarse ones first.
     for shape in SHAPES {
@@ -85,13 +86,12 @@ fn engine() -> Outcome<Engine> {
             builder.hierarchy(shape, &format!("{shape} {stripes}"), None);
         }
     }
-    builder.exclusion_rule(ExclusionRule::Siblings, None);
-    builder.one_of_leaves("fine");
-    Ok(Engine::compile(Model::new(&builder.build()?)?, &Options::default())?)
+    Ok(builder.single_label().build()?)
 }
 
 /// Fine and coarse accuracy on new images.
 fn train_and_test(
+    graph: &RelationGraph,
     engine: &Engine,
     budget: &Budget,
     seed: u64,
@@ -100,16 +100,18 @@ fn train_and_test(
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let training = Images::draw(&mut random, budget.training_rows)?;
     let test = Images::draw(&mut random, budget.test_rows)?;
-    let network = ConvolutionalNetwork::new(&mut random)?;
+    let network = ConvolutionalNetwork::new(&mut random, graph)?;
     let loss = RelationLoss::new(engine.clone(), Loss::Joint);
     let rate = ParamsAdamW { lr: 2e-3, weight_decay: 1e-3, ..ParamsAdamW::default() };
     let mut optimiser = AdamW::new(network.variables.clone(), rate)?;
-    // Every tenth image has its fine label; half of each batch is of these where all rows are used.
+    // Every tenth image has its fine label; a share of each batch is of these where all rows are used.
     let count = budget.training_rows as u32;
-    let (fine, coarse): (Vec<u32>, Vec<u32>) = (0..count).partition(|row| row.is_multiple_of(10));
+    let all: Vec<u32> = (0..count).collect();
+    let fine: Vec<u32> = (0..count).filter(|row| row.is_multiple_of(10)).collect();
     for _ in 0..budget.steps {
+        let drawn = (LEAF_SHARE * budget.batch as f64).ceil() as usize;
         let mut row = |at: usize| {
-            let from = if relations && at % 2 == 1 { &coarse } else { &fine };
+            let from = if relations && at >= drawn { &all } else { &fine };
             from[random.random_range(0..from.len())]
         };
         let rows: Vec<u32> = (0..budget.batch).map(&mut row).collect();
@@ -199,17 +201,20 @@ fn draw(random: &mut Xoshiro256PlusPlus, shape: usize, stripes: usize, pixels: &
     }
 }
 
-/// Convolution, pool, convolution, pool, linear.
+/// Convolution, pool, convolution, pool, and a head, which starts at zero for both losses.
 struct ConvolutionalNetwork {
     variables: Vec<Var>,
     first: Conv2d,
     second: Conv2d,
-    last: Linear,
+    last: RelationHead,
 }
 
 impl ConvolutionalNetwork {
     /// Candle's generator cannot be seeded on every device, so the weights are drawn here.
-    fn new(random: &mut Xoshiro256PlusPlus) -> Outcome<ConvolutionalNetwork> {
+    fn new(
+        random: &mut Xoshiro256PlusPlus,
+        graph: &RelationGraph,
+    ) -> Outcome<ConvolutionalNetwork> {
         let mut weights = |shape: &[usize]| -> Outcome<Var> {
             let (count, inputs) =
                 (shape.iter().product::<usize>(), shape[1..].iter().product::<usize>());
@@ -220,19 +225,14 @@ impl ConvolutionalNetwork {
         };
         let bias = |count: usize| Var::zeros(count, DType::F32, &Device::Cpu);
         let inputs = 16 * (SIDE / 4) * (SIDE / 4);
-        let variables = vec![
-            weights(&[8, 1, 3, 3])?,
-            bias(8)?,
-            weights(&[16, 8, 3, 3])?,
-            bias(16)?,
-            weights(&[LABELS, inputs])?,
-            bias(LABELS)?,
-        ];
+        let mut variables =
+            vec![weights(&[8, 1, 3, 3])?, bias(8)?, weights(&[16, 8, 3, 3])?, bias(16)?];
+        let last = RelationHead::new(inputs, graph, &Device::Cpu)?;
         let tensor = |at: usize| variables[at].as_tensor().clone();
         let padded = Conv2dConfig { padding: 1, ..Conv2dConfig::default() };
         let first = Conv2d::new(tensor(0), Some(tensor(1)), padded);
         let second = Conv2d::new(tensor(2), Some(tensor(3)), padded);
-        let last = Linear::new(tensor(4), Some(tensor(5)));
+        variables.extend(last.variables());
         Ok(ConvolutionalNetwork { variables, first, second, last })
     }
 

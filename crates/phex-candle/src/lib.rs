@@ -4,7 +4,7 @@
 //! [`Engine`](phex::infer::Engine). Targets may be on, off or unknown, and what the relations imply about
 //! the unknown ones trains the network as well. [`LearnedRelationLoss`] learns the strengths of the
 //! relations at the same time. [`RelationLayer`] turns logits into the marginals of the labels, for a
-//! loss of your own. All are differentiable operations: `backward` and candle's optimisers work as usual.
+//! loss of your own. [`RelationHead`] is the last layer of a network that is trained in this way. All are differentiable operations: `backward` and candle's optimisers work as usual.
 //!
 //! Logits are in single or double precision and may have any strides; half precision is computed in
 //! single precision. Inference runs on the CPU: tensors on another device are copied to it, and results
@@ -12,27 +12,26 @@
 //! candle.
 //!
 //! ```
-//! use candle_core::{DType, Device, Tensor};
-//! use candle_nn::{Linear, Module, Optimizer, SGD, VarBuilder, VarMap, linear};
-//! use phex::graph::{ExclusionRule, GraphBuilder};
+//! use candle_core::{Device, Tensor};
+//! use candle_nn::{Module, Optimizer, SGD};
+//! use phex::graph::GraphBuilder;
 //! use phex::infer::{Engine, Options};
 //! use phex::learn::Loss;
 //! use phex::model::Model;
-//! use phex_candle::RelationLoss;
+//! use phex_candle::{RelationHead, RelationLoss};
 //!
 //! let mut builder = GraphBuilder::new();
-//! builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None);
-//! builder.exclusion_rule(ExclusionRule::Siblings, None);
-//! let engine = Engine::compile(Model::new(&builder.build()?)?, &Options::default())?;
+//! builder.hierarchy("animal", "dog", None).hierarchy("animal", "cat", None).single_label();
+//! let graph = builder.build()?;
+//! let engine = Engine::compile(Model::new(&graph)?, &Options::default())?;
 //! let loss = RelationLoss::new(engine, Loss::Joint);
 //!
-//! let variables = VarMap::new();
-//! let network: Linear =
-//!     linear(2, 3, VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu))?;
+//! // Also the last layer of any network.
+//! let network = RelationHead::new(2, &graph, &Device::Cpu)?;
 //! let inputs = Tensor::new(&[[1f32, 0.0], [0.0, 1.0], [1.0, 1.0]], &Device::Cpu)?;
 //! // A dog, a cat, and an animal of unknown kind.
 //! let targets = Tensor::new(&[[-1i64, 1, -1], [-1, -1, 1], [1, -1, -1]], &Device::Cpu)?;
-//! let mut optimiser = SGD::new(variables.all_vars(), 0.5)?;
+//! let mut optimiser = SGD::new(network.variables(), 0.5)?;
 //! for _ in 0..50 {
 //!     optimiser.backward_step(&loss.forward(&network.forward(&inputs)?, &targets, None)?)?;
 //! }
@@ -42,6 +41,7 @@
 //! ```
 
 mod error;
+mod head;
 mod layer;
 mod learned;
 mod loss;
@@ -49,6 +49,7 @@ mod tape;
 mod tensors;
 
 pub use error::Error;
+pub use head::RelationHead;
 pub use layer::RelationLayer;
 pub use learned::LearnedRelationLoss;
 pub use loss::RelationLoss;

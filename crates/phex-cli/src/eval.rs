@@ -125,7 +125,7 @@ fn of_model(
     let best = predict::best_of(&model, &predictor, Some(&command.decide), &command.engine)?;
     let examples = examples(&data, &model.graph)?;
     let (evaluation, comparison) =
-        predictor.evaluate_beside_frequencies(&examples, options, best.as_ref())?;
+        predictor.evaluate_beside_baselines(&examples, options, best.as_ref())?;
     let mut notes = predict::notes(&predictor, best.as_ref());
     notes.extend(data::unseen(&data));
     Ok(Evaluated { graph: bundle.graph, evaluation, comparison: Some(comparison), notes })

@@ -54,8 +54,20 @@ struct TuningRuns<'a> {
 impl TuningRuns<'_> {
     /// A run with one strength and one seed, at its start.
     fn trainer(&self, setting: StrengthSetting, seed: u64) -> anyhow::Result<Trainer<'_>> {
+        self.trainer_of(with_strength(&self.config, setting, seed))
+    }
+
+    /// The same for a run that is only measured on the validation rows: without baselines, and without
+    /// training once more on all rows.
+    fn trial(&self, setting: StrengthSetting, seed: u64) -> anyhow::Result<Trainer<'_>> {
+        let mut config = with_strength(&self.config, setting, seed);
+        config.validation.all_rows = false;
+        Ok(self.trainer_of(config)?.without_baselines())
+    }
+
+    fn trainer_of(&self, config: Config) -> anyhow::Result<Trainer<'_>> {
         let (training, validation) = self.tables.examples(self.graph)?;
-        let config = with_strength(&self.config, setting, seed);
+        let seed = config.seed;
         let options = Options { seed, ..self.command.engine.options()? };
         let trainer = Trainer::new(config, self.graph, &options, training, validation)?;
         self.device.trainer(trainer)
@@ -115,7 +127,8 @@ pub(crate) fn run(command: &TuneCommand) -> anyhow::Result<Outcome> {
         for seed in seeds.clone() {
             let number = at as u64 * seed_count + (seed - seeds.start) + 1;
             let about = format!("{setting}, seed {seed} ({number} of {total})");
-            let trainer = runs.trainer(setting, seed).with_context(|| about.clone())?;
+            // Trials are compared with each other, on validation rows alone.
+            let trainer = runs.trial(setting, seed).with_context(|| about.clone())?;
             let fingerprint = trainer.fingerprint()?;
             if let Some(done) = tuning.find(setting, seed, &fingerprint) {
                 chosen.add(done.clone());

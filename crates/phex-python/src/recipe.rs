@@ -22,7 +22,7 @@ pub(crate) fn score_scales<'py>(
     if !(0.0..=f64::from(f32::MAX)).contains(&scale) {
         return Err(Failure::Input(format!("`inner_scale` is {scale}; it has to be 0 or more")));
     }
-    Ok(vector(py, phex_train::score_scales(&graph.0, scale)))
+    Ok(vector(py, phex::learn::score_scales(&graph.0, scale)))
 }
 
 /// Whether each row is labelled with a leaf, or has every leaf on or off.

@@ -61,6 +61,8 @@ pub struct TrainingChoices {
     pub metric: Option<Metric>,
     /// Validations without improvement that end a stage.
     pub patience: Option<usize>,
+    /// Whether the head is trained again on all rows, for the epochs that validation chose.
+    pub all_rows: Option<bool>,
     /// Widths of hidden layers.
     pub hidden: Option<Vec<usize>>,
     /// Fraction of hidden values dropped in training.
@@ -165,6 +167,7 @@ impl TrainingChoices {
         set(&mut validation.fraction, &self.validation_fraction);
         set(&mut validation.metric, &self.metric);
         set(&mut validation.patience, &self.patience);
+        set(&mut validation.all_rows, &self.all_rows);
         set(&mut config.class_weights, &self.class_weights);
         set(&mut config.seed, &self.seed);
         Ok(config)

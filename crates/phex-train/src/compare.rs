@@ -22,9 +22,9 @@ const NEVER: f64 = 0.1;
 const FEW: usize = 10;
 
 /// The name of the model itself among compared scores.
-pub(crate) const MODEL: &str = "this model";
+const MODEL: &str = "this model";
 /// The name of the first baseline.
-pub(crate) const FREQUENCIES: &str = "label frequencies";
+const FREQUENCIES: &str = "label frequencies";
 /// The name of the second baseline: a softmax over leaves, in which a label above is the sum of its
 /// leaves.
 pub(crate) const LEAF_SUMS: &str = "sums of leaves";
@@ -135,10 +135,25 @@ impl Comparison {
         TruthClosure::new(graph).close(&mut closed);
         let rows = closed.chunks(graph.len().max(1)).map(<[Evidence]>::to_vec);
         let frequencies = label_frequencies(rows);
+        Comparison::new(graph, probabilities, &closed, None, &frequencies)
+    }
+
+    /// A model's probabilities beside those of sums of leaves, if there are any, and beside frequencies
+    /// of labels. The truths are closed.
+    pub(crate) fn new(
+        graph: &RelationGraph,
+        probabilities: &[f32],
+        truths: &[Evidence],
+        leaf_sums: Option<&[f32]>,
+        frequencies: &[f32],
+    ) -> Result<Comparison, Error> {
+        let sums = leaf_sums.map(|p| ComparedScores::new(LEAF_SUMS, graph, p, truths));
+        let mut baselines: Vec<ComparedScores> = sums.transpose()?.into_iter().collect();
+        baselines.push(ComparedScores::of_frequencies(graph, frequencies, truths)?);
         Ok(Comparison {
-            model: ComparedScores::new(MODEL, graph, probabilities, &closed)?,
-            baselines: vec![ComparedScores::of_frequencies(graph, &frequencies, &closed)?],
-            signs: signs(graph, probabilities, &closed),
+            model: ComparedScores::new(MODEL, graph, probabilities, truths)?,
+            baselines,
+            signs: signs(graph, probabilities, truths),
         })
     }
 

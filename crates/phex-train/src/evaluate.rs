@@ -4,12 +4,12 @@
 
 use phex::decide::{Decision, Decisions, decide, decide_scores};
 use phex::graph::RelationGraph;
-use phex::infer::{Block, Engine, Evidence};
+use phex::infer::{Block, Engine, Evidence, Options};
 use phex::metrics::{Evaluation, EvaluationOptions, TruthClosure, evaluate_sets};
 use phex::model::Model;
 use phex_io::{Features, Targets};
 
-use crate::model::Predictor;
+use crate::model::{Predictor, TrainedModel};
 use crate::{Comparison, Error, Examples};
 
 /// Rows predicted at a time.
@@ -73,11 +73,12 @@ impl Predictor<'_> {
         Ok(self.evaluate_by(&self.model.graph, examples, options, best)?.evaluation)
     }
 
-    /// The model beside the label frequencies of the same examples.
+    /// The model beside what it has to beat: the baselines that are kept with it, or otherwise the label
+    /// frequencies of the same examples.
     ///
     /// # Errors
     /// As [`Predictor::evaluate`].
-    pub fn evaluate_beside_frequencies(
+    pub fn evaluate_beside_baselines(
         &self,
         examples: &Examples<'_>,
         options: &EvaluationOptions,
@@ -85,8 +86,10 @@ impl Predictor<'_> {
     ) -> Result<(Evaluation, Comparison), Error> {
         let graph = &self.model.graph;
         let judged = self.evaluate_by(graph, examples, options, best)?;
-        let comparison =
-            Comparison::with_own_frequencies(graph, &judged.probabilities, &judged.truths)?;
+        let comparison = match &self.model.baselines {
+            None => Comparison::with_own_frequencies(graph, &judged.probabilities, &judged.truths),
+            Some(kept) => self.model.compare(graph, examples.features, &judged, &kept.frequencies),
+        }?;
         Ok((judged.evaluation, comparison))
     }
 
@@ -109,6 +112,23 @@ impl Predictor<'_> {
         let model = Model::new(graph)?;
         let evaluation = evaluate_sets(options, graph, &model, &probabilities, &truths, &sets)?;
         Ok(JudgedRows { evaluation, probabilities, truths })
+    }
+}
+
+impl TrainedModel {
+    /// The model beside the sums of leaves that are kept with it, if any, and beside frequencies of labels.
+    pub(crate) fn compare(
+        &self,
+        graph: &RelationGraph,
+        features: &Features,
+        judged: &JudgedRows,
+        frequencies: &[f32],
+    ) -> Result<Comparison, Error> {
+        let sums = self.leaf_sums();
+        let sums = sums.map(|sums| sums.predictor(&Options::default())?.predict(features));
+        let sums = sums.transpose()?;
+        let JudgedRows { probabilities, truths, .. } = judged;
+        Comparison::new(graph, probabilities, truths, sums.as_deref(), frequencies)
     }
 }
 

@@ -9,6 +9,7 @@
 //! of defaults. A [`RunFolder`] keeps a run on disk, so that an interrupted run can be resumed to the
 //! same bits, and ends with the bundle, its model card and `run.json`.
 
+mod baselines;
 mod checkpoint;
 mod choices;
 mod compare;
@@ -30,6 +31,7 @@ mod taxonomy;
 mod trainer;
 mod tune;
 
+pub use baselines::Baselines;
 pub use checkpoint::Checkpoint;
 pub use choices::TrainingChoices;
 pub use compare::{ComparedScores, Comparison};
@@ -41,7 +43,7 @@ pub use config::{
 pub use error::Error;
 pub use examples::{ExampleCounts, Examples, rows_with_leaf};
 pub use features::Standardiser;
-pub use head::{Head, score_scales};
+pub use head::Head;
 pub use labels::{LabelFormat, LabelSettings, read_unlisted};
 pub use model::{Predictor, TrainedModel};
 pub use recipe::Recipe;

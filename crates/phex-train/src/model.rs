@@ -9,6 +9,7 @@ use phex_io::{Bundle, FeatureSchema, Features, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::baselines::Baselines;
 use crate::config::Config;
 use crate::features::Standardiser;
 use crate::head::Head;
@@ -32,6 +33,8 @@ pub struct TrainedModel {
     pub history: Vec<EpochRecord>,
     /// The columns of the table that the features came from, if known.
     pub schema: Option<FeatureSchema>,
+    /// What it has to beat, if that was kept.
+    pub baselines: Option<Baselines>,
 }
 
 /// A trained model with a compiled engine.
@@ -98,6 +101,7 @@ impl TrainedModel {
             let data = TensorData::F32(values.clone());
             tensors.insert(String::from(name), Tensor { shape: vec![values.len()], data });
         }
+        self.baselines.iter().for_each(|baselines| baselines.write(&mut tensors));
         Ok(Bundle { config, graph: self.graph.clone(), tensors, card })
     }
 
@@ -157,7 +161,7 @@ impl TrainedModel {
                 clip => clip as f32,
             },
         };
-        Ok(TrainedModel {
+        let mut model = TrainedModel {
             config: written.config,
             graph: bundle.graph.clone(),
             head,
@@ -165,7 +169,20 @@ impl TrainedModel {
             best_epoch: written.best_epoch,
             history: written.history,
             schema: written.schema,
-        })
+            baselines: None,
+        };
+        model.baselines = Baselines::read(&bundle.tensors, &model, read)?;
+        Ok(model)
+    }
+
+    /// The same model with the head of another one, trained in the same way on more rows.
+    pub(crate) fn with_head_of(self, other: Option<TrainedModel>) -> TrainedModel {
+        match other {
+            Some(TrainedModel { head, standardiser, .. }) => {
+                TrainedModel { head, standardiser, ..self }
+            }
+            None => self,
+        }
     }
 
     /// Reads the model of a folder.

@@ -11,6 +11,10 @@
 //!   rows are held out. They choose the epoch to keep. With fewer rows, all are trained on, because a
 //!   tenth of them could not choose well. `patience` validations without improvement end a stage, unless
 //!   the user chose the epochs.
+//! - **All rows.** Where rows are held out, a linear head is trained again on all rows, for the epochs that
+//!   validation kept in each stage. A tenth more rows are worth more than what else the epochs could be.
+//!   What was measured stays that of the first head. A head with hidden layers takes too long to train
+//!   twice, learned strengths are chosen along with the epoch, and the stages of a user are left alone.
 //! - **Batch.** `b = n / epoch_steps`, between `smallest_batch` and `batch`.
 //! - **Epochs.** `epochs`, or as many as make `steps` steps if that is more: the weights of few rows
 //!   have as far to go as those of many.
@@ -38,7 +42,7 @@
 //! are not changed.
 
 use phex::graph::{RelationGraph, Strength};
-use phex::learn::{Loss, Tie};
+use phex::learn::{self, Loss, Tie};
 
 use crate::choices::TrainingChoices;
 use crate::config::{
@@ -151,8 +155,8 @@ impl Recipe {
         norm: Norm::None,
         start: Start::Zero,
         feature_clip: 0.0,
-        inner_scale: 0.1,
-        leaf_share: 0.25,
+        inner_scale: learn::INNER_SCALE,
+        leaf_share: learn::LEAF_SHARE,
         loss: Loss::Joint,
         rule: UpdateRule::AdamW { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
         momentum: 0.9,
@@ -262,15 +266,7 @@ impl Recipe {
 
     /// The factor on the scores of labels that have children, for a head under these relations.
     pub fn inner_scale_of(&self, graph: &RelationGraph) -> f64 {
-        if !graph.is_single_label() {
-            return 1.0;
-        }
-        let (mut leaves, mut above) = (0, 0);
-        for leaf in graph.leaves() {
-            leaves += 1;
-            above += graph.topology().ancestors(leaf).len();
-        }
-        self.inner_scale / (above as f64 / leaves.max(1) as f64).max(1.0).sqrt()
+        learn::inner_scale(graph, self.inner_scale)
     }
 
     /// Which rows choose the epoch to keep, and for how long.
@@ -282,6 +278,12 @@ impl Recipe {
         let epochs = choices.epochs.is_some() || choices.sets_stages();
         if !epochs && choices.patience.is_none() && !choices.sets_in("validation", "patience") {
             config.validation.patience = self.patience;
+        }
+        if choices.all_rows.is_none() && !choices.sets_in("validation", "all_rows") {
+            config.validation.all_rows = config.validation.fraction > 0.0
+                && config.head.hidden.is_empty()
+                && config.strengths == StrengthConfig::Fixed
+                && !choices.sets_stages();
         }
     }
 
@@ -399,7 +401,8 @@ impl Recipe {
 
     /// Validation, as far as it does not depend on the examples: no rows are held out.
     pub fn validation(&self) -> ValidationConfig {
-        ValidationConfig { fraction: 0.0, metric: self.metric, patience: 0 }
+        let metric = self.metric;
+        ValidationConfig { fraction: 0.0, metric, patience: 0, all_rows: false }
     }
 
     /// Learned strengths with this tie; `folds` of 0 learns them together with the weights.
@@ -501,6 +504,7 @@ mod tests {
         let validation = (recipe.validation_fraction, recipe.patience);
         assert_eq!((many.validation.fraction, many.validation.patience), validation);
         assert_eq!((many.optimiser.batch, many.stages[1].epochs), (recipe.batch, recipe.epochs));
+        assert!(many.validation.all_rows && !few.validation.all_rows);
         // A quarter of the reference's root is twice the rate.
         let rate = config_of(40, recipe.rate_features / 4, true, "{}").optimiser.learning_rate;
         assert!((rate - 2.0 * recipe.learning_rate).abs() < 1e-12);
@@ -539,6 +543,11 @@ mod tests {
         assert_eq!((chosen.stages[1].epochs, chosen.optimiser.batch), (3, 7));
         assert_eq!((chosen.optimiser.learning_rate, chosen.validation.fraction), (0.5, 0.0));
         assert_eq!(chosen.validation.patience, 0, "the epochs are the user's");
+        let without =
+            [r#"{"all_rows": false}"#, r#"{"hidden": [8]}"#, r#"{"curriculum": "hard-to-soft=1"}"#];
+        for choices in without {
+            assert!(!config_of(20_000, 4, true, choices).validation.all_rows, "{choices}");
+        }
         let nested = r#"{"settings": {"optimiser": {"learning_rate": 0.5, "batch": 7},
             "validation": {"fraction": 0.3, "patience": 2}, "stages": [{"epochs": 3}]}}"#;
         let nested = config_of(20_000, 4, true, nested);

@@ -9,8 +9,9 @@ use std::time::Duration;
 use phex::graph::{ExclusionRule, GraphBuilder, RelationGraph, RelationKind, Strength};
 use phex::infer::{Accelerator, Backend, Block, Engine, Evidence, Options, Posterior, Want};
 use phex::learn::Tie;
+use phex::metrics::EvaluationOptions;
 use phex::model::Relation;
-use phex_io::{Features, Target, Targets};
+use phex_io::{Features, Target, Targets, Tensor};
 use phex_train::{
     Checkpoint, ClassWeights, Config, Error, Examples, Flow, HeadConfig, Metric, Norm,
     ObjectiveConfig, Observer, OptimiserConfig, Progress, RateSchedule, Recipe, RowChoice,
@@ -121,7 +122,12 @@ fn everything() -> Config {
             learning_rate: 0.05,
             every: 3,
         },
-        validation: ValidationConfig { fraction: 0.2, metric: Metric::Accuracy, patience: 3 },
+        validation: ValidationConfig {
+            fraction: 0.2,
+            metric: Metric::Accuracy,
+            patience: 3,
+            all_rows: false,
+        },
         class_weights: ClassWeights::Balanced,
         seed: 5,
         ..Config::default()
@@ -158,8 +164,8 @@ struct Interrupting {
 
 impl Observer for Interrupting {
     fn progress(&mut self, progress: &Progress<'_>) -> Flow {
-        // Cross-fitting starts again when it is interrupted: it would never end here.
-        if progress.stage == "cross-fit" {
+        // These start again when they are interrupted: they would never end here.
+        if ["cross-fit", "all rows"].contains(&progress.stage) {
             return Flow::Continue;
         }
         self.steps = self.steps.saturating_sub(1);
@@ -179,6 +185,97 @@ fn a_run_that_is_interrupted_ends_with_the_same_bits() {
 #[test]
 fn an_interrupted_run_with_cross_fitted_strengths_ends_with_the_same_bits() {
     same_bits(&Config { strengths: cross_fitted(), ..everything() });
+}
+
+/// Settings that train once more on all rows.
+fn all_rows() -> Config {
+    let validation = ValidationConfig { all_rows: true, ..everything().validation };
+    Config { strengths: StrengthConfig::Fixed, validation, ..everything() }
+}
+
+#[test]
+fn an_interrupted_run_that_trains_once_more_on_all_rows_ends_with_the_same_bits() {
+    same_bits(&all_rows());
+}
+
+#[test]
+fn all_rows_are_trained_on_for_the_epochs_that_validation_kept() {
+    let graph = graph(Strength::U(0.5));
+    let (features, targets) = rows(&graph, 200, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let new =
+        |config: Config| Trainer::new(config, &graph, &Options::default(), examples, None).unwrap();
+    let run = new(all_rows()).run_measured(&mut Silent).unwrap();
+    assert_eq!((run.rows, run.validation_rows, run.trained_again), (160, 40, true));
+    let mut config = all_rows();
+    config.validation = ValidationConfig { fraction: 0.0, all_rows: false, ..config.validation };
+    for stage in &mut config.stages {
+        let records = run.model.history.iter().filter(|record| record.stage == stage.name);
+        let values: Vec<f64> = records.map(|record| record.validation_metric.unwrap()).collect();
+        let best = values.iter().copied().fold(0.0, f64::max);
+        stage.epochs = 1 + values.iter().position(|value| *value == best).unwrap();
+    }
+    let direct = new(config).run(&mut Silent).unwrap();
+    assert_eq!(run.model.head, direct.head);
+    assert_eq!(run.model.standardiser, direct.standardiser);
+    assert_eq!(new(all_rows()).run(&mut Silent).unwrap().head, direct.head);
+    // What was measured is measured on the first head.
+    let without = Config { validation: everything().validation, ..all_rows() };
+    let first = new(without).run_measured(&mut Silent).unwrap();
+    assert_eq!(run.evaluation, first.evaluation);
+    assert_ne!(first.model.head, direct.head);
+}
+
+#[test]
+fn baselines_come_back_from_a_bundle_and_damaged_ones_do_not() {
+    let graph = graph(Strength::Hard);
+    let (features, targets) = rows(&graph, 200, 0.5, 1);
+    let examples = Examples::new(&features, &targets, &graph).unwrap();
+    let config = Config {
+        stages: vec![Stage { epochs: 3, ..Stage::default() }],
+        validation: ValidationConfig { fraction: 0.2, ..ValidationConfig::default() },
+        ..Config::default()
+    };
+    let new = || Trainer::new(config.clone(), &graph, &Options::default(), examples, None).unwrap();
+    let run = new().run_measured(&mut Silent).unwrap();
+    let bundle = run.model.to_bundle(String::new()).unwrap();
+    let back = TrainedModel::from_bundle(&bundle).unwrap();
+    assert!(back.baselines.is_some() && back.baselines == run.model.baselines);
+    let compare = |model: &TrainedModel, features: &Features, targets: &Targets| {
+        let examples = Examples::new(features, targets, &graph).unwrap();
+        let predictor = model.predictor(&Options::default()).unwrap();
+        let options = EvaluationOptions::default();
+        predictor.evaluate_beside_baselines(&examples, &options, None).unwrap().1
+    };
+    // On the rows that were held out, a model from disk is judged as at the end of its training.
+    let held_out = examples.copy_rows(new().held_out());
+    assert_eq!(Some(compare(&back, &held_out.0, &held_out.1)), run.comparison);
+    let mut old = bundle.clone();
+    old.tensors.retain(|name, _| !name.starts_with("baselines."));
+    let old = TrainedModel::from_bundle(&old).unwrap();
+    assert_eq!(old.baselines, None);
+    let names: Vec<&str> =
+        compare(&old, &held_out.0, &held_out.1).baselines.iter().map(|all| all.name).collect();
+    assert_eq!(names, ["label frequencies"]);
+    let none = new().without_baselines().run_measured(&mut Silent).unwrap();
+    assert!(none.model.baselines.is_none() && none.comparison.is_none());
+
+    let baselines: Vec<String> =
+        bundle.tensors.keys().filter(|name| name.starts_with("baselines.")).cloned().collect();
+    assert_eq!(baselines.len(), 3, "{baselines:?}");
+    for name in baselines {
+        for value in [f32::NAN, f32::INFINITY] {
+            let mut damaged = bundle.clone();
+            let tensor = damaged.tensors.get_mut(&name).unwrap();
+            *tensor = Tensor::f32(&tensor.shape, vec![value; tensor.data.len()]);
+            let error = TrainedModel::from_bundle(&damaged).unwrap_err().to_string();
+            assert!(error.contains(&name), "{error}");
+        }
+        let mut short = bundle.clone();
+        short.tensors.insert(name.clone(), Tensor::f32(&[1], vec![0.5]));
+        let error = TrainedModel::from_bundle(&short).unwrap_err().to_string();
+        assert!(error.contains(&name) && error.contains("shape"), "{error}");
+    }
 }
 
 fn cross_fitted() -> StrengthConfig {
@@ -226,7 +323,7 @@ fn same_bits(config: &Config) {
 }
 
 /// Leaves of four kinds, three of them under the wrong kind; their coarse rows have the right one. The
-/// strengths of these three relations end below those of all others, and the leaves are found again.
+/// strengths of these three relations end below those of all others, and the leaves get their kind back.
 #[test]
 fn cross_fitting_finds_wrong_relations_and_helps() {
     const KINDS: usize = 4;
@@ -278,17 +375,23 @@ fn cross_fitting_finds_wrong_relations_and_helps() {
     });
     let learned = run(&exclusive.unwrap(), Some(Tie::Relation));
     let (mut weak, mut strong) = (f64::NEG_INFINITY, f64::INFINITY);
-    for edge in learned.graph.hierarchy() {
-        let cost = edge.strength.cost();
-        match wrong
-            .iter()
-            .any(|leaf| learned.graph.labels()[edge.child.index()].name == format!("f{leaf}"))
-        {
-            true => weak = weak.max(cost),
-            false => strong = strong.min(cost),
+    let costs = &learned.history.last().unwrap().strengths;
+    assert_eq!(costs.len(), KINDS * KINDS);
+    for (edge, cost) in graph.hierarchy().iter().zip(costs) {
+        let name = graph.name(edge.child);
+        match wrong.iter().any(|leaf| name == format!("f{leaf}")) {
+            true => weak = weak.max(*cost),
+            false => strong = strong.min(*cost),
         }
     }
     assert!(weak < strong, "{weak} {strong}");
+    // All leaves are under their own parent now, and all relations are hard.
+    for edge in learned.graph.hierarchy() {
+        let leaf: usize = learned.graph.name(edge.child)[1..].parse().unwrap();
+        assert_eq!(learned.graph.name(edge.parent), kind(leaf), "{leaf}");
+    }
+    assert!(learned.graph.is_hard() && learned.graph.is_single_label());
+    assert_eq!(learned.graph.labels().len(), graph.len());
     let hard = run(&graph.map_strengths(|_, _| Strength::Hard).unwrap(), None);
     let (learned, hard) = (accuracy(&learned, &test, &truth), accuracy(&hard, &test, &truth));
     assert!(learned > hard + 0.05, "{learned} {hard}");

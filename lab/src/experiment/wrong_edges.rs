@@ -218,9 +218,16 @@ fn train(
     })?;
     let (top_1, of_moved) = accuracy_of(&model, &options, &test, data, |leaf| moved[leaf.index()])?;
     let learned = method.relations == WrongEdgeRelations::Learned;
+    // Where the taxonomy was repaired, the learned costs are in the last record, in the order of the relations.
+    let last = model.history.last().filter(|_| model.graph.is_hard());
+    let costs: Vec<f64> = match last {
+        Some(record) if !record.strengths.is_empty() => record.strengths.clone(),
+        _ => model.graph.hierarchy().iter().map(|edge| edge.strength.cost()).collect(),
+    };
     let costs = |wrong: bool| -> Vec<f64> {
-        let own = model.graph.hierarchy().iter().filter(|edge| moved[edge.child.index()] == wrong);
-        own.map(|edge| edge.strength.cost()).collect()
+        let edges = graph.hierarchy().iter().zip(&costs);
+        let own = edges.filter(|(edge, _)| moved[edge.child.index()] == wrong);
+        own.map(|(_, cost)| *cost).collect()
     };
     let (wrong, right) = (costs(true), costs(false));
     let judged = learned && !wrong.is_empty();

@@ -104,6 +104,8 @@ class RelationClassifier(RelationAnswers):
         metric: The metric that chooses the epoch: `loss`, `accuracy` or `au-prc`.
         patience: Training ends after this many epochs without improvement; 0 means never. None: 5, or 0
             if `epochs` is given.
+        all_rows: After validation has chosen the epochs, train once more on all rows, also those that
+            were held out. None: for linear heads.
         class_weight: None, `balanced` (weights rows by how rare their most specific label is) or a
             dictionary from labels to weights; other labels have the weight 1.
         unlisted: The state of labels that a row does not name: `unknown`, or `off` (labels above the
@@ -180,6 +182,7 @@ class RelationClassifier(RelationAnswers):
         validation_fraction: float | None = None,
         metric: str | None = None,
         patience: int | None = None,
+        all_rows: bool | None = None,
         class_weight: Any = None,
         unlisted: str = "auto",
         classes: Any = None,
@@ -211,6 +214,7 @@ class RelationClassifier(RelationAnswers):
         self.validation_fraction = validation_fraction
         self.metric = metric
         self.patience = patience
+        self.all_rows = all_rows
         self.class_weight = class_weight
         self.unlisted = unlisted
         self.classes = classes

@@ -36,6 +36,7 @@ CHOICES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "validation_fraction": ("validation_fraction", float),
     "metric": ("metric", str),
     "patience": ("patience", int),
+    "all_rows": ("all_rows", bool),
 }
 
 

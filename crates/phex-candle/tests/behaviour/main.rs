@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod head;
 mod layer;
 mod learned;
 mod loss;

@@ -271,6 +271,18 @@ pub(crate) struct SettingArguments {
         format!("{}, or 0 with --epochs", RECIPE.patience)
     ))]
     pub(crate) patience: Option<usize>,
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        help = with_default(
+            "After validation, train once more on all rows, for the epochs that were kept",
+            "true for linear heads where rows are held out"
+        )
+    )]
+    pub(crate) all_rows: Option<bool>,
     /// Widths of hidden layers, separated by commas; `none` is a linear head [default: none]
     #[arg(long, value_name = "WIDTHS", help_heading = "Head")]
     pub(crate) hidden: Option<Widths>,

@@ -34,6 +34,7 @@ impl SettingArguments {
             validation_fraction,
             metric: self.metric,
             patience: self.patience,
+            all_rows: self.all_rows,
             hidden: self.hidden.clone().map(|widths| widths.0),
             dropout: self.dropout,
             input_dropout: self.input_dropout,
@@ -101,6 +102,7 @@ fn flag(setting: &str) -> Option<&'static str> {
         "strengths.learning_rate" => "--strength-rate",
         "strengths.every" => "--strength-every",
         "strengths.folds" => "--strength-folds",
+        "validation.all_rows" => "--all-rows",
         "validation.fraction" => "--validation-fraction",
         _ => return None,
     })

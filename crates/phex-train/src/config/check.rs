@@ -52,6 +52,13 @@ impl Config {
         for stage in stages {
             Range::Fraction.check("stages.leaf_share", stage.leaf_share)?;
         }
+        // The epochs that were kept are counted by the names of stages.
+        let named = stages.windows(2).all(|pair| pair[0].name != pair[1].name);
+        require(
+            named || !self.validation.all_rows,
+            "validation.all_rows",
+            "stages that follow each other need different names",
+        )?;
         if let StrengthConfig::Learned { prior, learning_rate, every, .. } = self.strengths {
             Range::NotNegative.check("strengths.prior", prior)?;
             Range::Positive.check("strengths.learning_rate", learning_rate)?;

@@ -328,6 +328,9 @@ pub struct ValidationConfig {
     pub metric: Metric,
     /// A stage ends after so many validations without improvement; 0 never ends it early.
     pub patience: usize,
+    /// Once validation has chosen the epochs, the head is trained again, for as many, on all rows: also
+    /// those that were held out. What was measured is measured on the first head.
+    pub all_rows: bool,
 }
 
 impl Default for ValidationConfig {

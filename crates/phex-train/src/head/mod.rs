@@ -11,7 +11,8 @@ mod norm;
 mod products;
 
 use ndarray::Axis;
-use phex::graph::{LabelId, RelationGraph};
+use phex::graph::RelationGraph;
+use phex::learn::score_scales;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -41,12 +42,6 @@ pub(crate) struct Tape {
     /// The input of each layer.
     inputs: Vec<Vec<f32>>,
     norms: Vec<Option<Normalised>>,
-}
-
-/// The scale `s` of the labels of a graph, in its order.
-pub fn score_scales(graph: &RelationGraph, inner_scale: f64) -> Vec<f32> {
-    let inner = |id: LabelId| !graph.topology().children(id).is_empty();
-    graph.ids().map(|id| if inner(id) { inner_scale as f32 } else { 1.0 }).collect()
 }
 
 impl Head {

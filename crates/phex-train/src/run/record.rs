@@ -139,6 +139,13 @@ fn own_notes(run: &TrainedRun) -> Vec<String> {
             first.epochs
         ));
     }
+    notes.extend(run.moves.iter().cloned());
+    if run.trained_again {
+        notes.push(format!(
+            "after the measurement the model was trained once more on all {} rows, for as many epochs",
+            run.rows + run.validation_rows
+        ));
+    }
     notes.extend(run.evaluation.as_ref().and_then(Evaluation::lacks_negatives).map(String::from));
     notes.extend(run.comparison.iter().flat_map(|comparison| comparison.signs.iter().cloned()));
     if run.evaluation.is_none() {

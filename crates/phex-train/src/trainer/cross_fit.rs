@@ -17,7 +17,8 @@
 //! so that both ends of a relation learn from rows of their own. Their agreement is then evidence for the
 //! relation. Parents that never occur would learn nothing; their relations stay as given.
 //!
-//! The last stage trains with the learned strengths. If it is also the first, it starts from a head that was
+//! In a taxonomy, the learned strengths say which relations are wrong, and [`repair`](super::repair) puts
+//! them right. Elsewhere, the last stage trains with the learned strengths. If it is also the first, it starts from a head that was
 //! trained apart on all rows: a label whose relation is weak must find its own way to the labels above it,
 //! and from zero weights it finds none. This start is trained for a third of the stage's epochs only. A
 //! longer one has fitted the rows labelled with a leaf too closely for the last stage to improve it.
@@ -98,6 +99,9 @@ impl Trainer<'_> {
             parts.push((self.head_apart(&apart, others, epochs, observer)?, of(true)));
         }
         self.fit_strengths(&parts, &mut strengths, prior, learning_rate)?;
+        if self.train_repaired(&parts, &strengths, observer)? {
+            return Ok(());
+        }
         if self.state.stage == 0 {
             let epochs = epochs.div_ceil(START_EPOCHS);
             let head = self.head_apart(&apart, self.rows.clone(), epochs, observer)?;

@@ -1,12 +1,14 @@
 //! A run to its end, with its model measured on the rows that it did not train on.
 
 use phex::decide::Classes;
-use phex::infer::{Options, Plan};
+use phex::infer::Plan;
 use phex::metrics::{Evaluation, EvaluationOptions, TruthClosure};
 
 use super::{Flow, Observer, Progress, Trainer};
-use crate::compare::{ComparedScores, Comparison, LEAF_SUMS, MODEL, signs};
-use crate::config::{Metric, ObjectiveConfig, StrengthConfig, StrengthSetting};
+use crate::baselines::{Baselines, leaf_sums_config};
+use crate::compare::{Comparison, LEAF_SUMS};
+use crate::config::{Metric, ObjectiveConfig};
+use crate::head::Head;
 use crate::model::{Predictor, TrainedModel};
 use crate::{Error, Examples};
 
@@ -23,6 +25,10 @@ pub struct TrainedRun {
     pub rows: usize,
     /// Rows that were validated on.
     pub validation_rows: usize,
+    /// Whether the model was trained once more on all rows after it was measured.
+    pub trained_again: bool,
+    /// Labels that learning moved to another parent, in sentences.
+    pub moves: Vec<String>,
     /// On the validation rows, if there are any.
     pub evaluation: Option<Evaluation>,
     /// The model beside what it has to beat, if there are validation rows and it was requested.
@@ -47,12 +53,21 @@ impl<'a> Trainer<'a> {
         self.run_stages(observer)?;
         // Not that of the last step: the kept strengths may be those of an earlier epoch.
         let objective = self.current_objective()?;
-        let leaf_sums = self.train_leaf_sums(observer)?;
+        let sums = self.train_leaf_sums(observer)?;
+        let again = self.train_on_all_rows(observer)?;
         let (training, validation, compares) = (self.training, self.validation, self.compares);
         let rows = std::mem::take(&mut self.rows);
         let held_out = std::mem::take(&mut self.held_out);
         let given = self.graph.clone();
-        let model = self.into_model()?;
+        let moves = self.repaired.as_ref().map_or(Vec::new(), |repaired| repaired.moves.clone());
+        let mut model = self.into_model()?;
+        let closure = TruthClosure::new(&given);
+        let frequencies = || training.frequencies(&rows, &closure);
+        let (measured_sums, kept_sums) = sums.map_or((None, None), |[a, b]| (Some(a), Some(b)));
+        if compares {
+            model.baselines =
+                Some(Baselines { frequencies: frequencies(), leaf_sums: measured_sums });
+        }
         let plan = objective.engine().map(|engine| engine.plan().clone());
         let predictor = Predictor::new(&model, objective);
         let copied;
@@ -71,52 +86,58 @@ impl<'a> Trainer<'a> {
         let (mut evaluation, mut comparison) = (None, None);
         if let Some(examples) = &examples {
             let judged = predictor.evaluate_by(&given, examples, &options, None)?;
-            if compares {
-                let frequencies = training.frequencies(&rows, &TruthClosure::new(&given));
-                let compared =
-                    |name, p: &[f32]| ComparedScores::new(name, &given, p, &judged.truths);
-                let mut baselines = Vec::new();
-                if let Some(sums) = &leaf_sums {
-                    let p = sums.predictor(&Options::default())?.predict(examples.features)?;
-                    baselines.push(compared(LEAF_SUMS, &p)?);
-                }
-                baselines.push(ComparedScores::of_frequencies(
-                    &given,
-                    &frequencies,
-                    &judged.truths,
-                )?);
-                comparison = Some(Comparison {
-                    model: compared(MODEL, &judged.probabilities)?,
-                    baselines,
-                    signs: signs(&given, &judged.probabilities, &judged.truths),
-                });
+            if let Some(kept) = &model.baselines {
+                let features = examples.features;
+                comparison = Some(model.compare(&given, features, &judged, &kept.frequencies)?);
             }
             evaluation = Some(judged.evaluation);
         }
         let validation_rows = examples.map_or(0, |examples| examples.rows());
+        // From here on the model and its baselines are those of all rows, where all were used.
+        let trained_again = again.is_some();
+        if let Some(kept) = &mut model.baselines {
+            kept.leaf_sums = kept_sums;
+            if trained_again {
+                let all: Vec<u32> = (0..training.rows() as u32).collect();
+                kept.frequencies = training.frequencies(&all, &closure);
+            }
+        }
+        let model = model.with_head_of(again);
         let rows = rows.len();
-        Ok(TrainedRun { fingerprint, plan, rows, validation_rows, evaluation, comparison, model })
+        Ok(TrainedRun {
+            fingerprint,
+            plan,
+            rows,
+            validation_rows,
+            trained_again,
+            moves,
+            evaluation,
+            comparison,
+            model,
+        })
     }
 
     /// Sums of leaves, trained on the same rows in the same stages: a baseline of linear heads for rows
-    /// that list one label each. `None` where it does not apply or nothing is compared.
-    fn train_leaf_sums(&self, observer: &mut dyn Observer) -> Result<Option<TrainedModel>, Error> {
+    /// that list one label each. First the head to compare with on validation rows, then the one to keep;
+    /// they differ where the model is trained once more on all rows. `None` where it does not apply or
+    /// nothing is compared.
+    fn train_leaf_sums(&self, observer: &mut dyn Observer) -> Result<Option<[Head; 2]>, Error> {
         let has_relations = matches!(self.config.objective, ObjectiveConfig::Relations { .. });
-        let validates = self.validation.is_some() || !self.held_out.is_empty();
-        let is_linear = self.config.head.hidden.is_empty();
-        let applies = has_relations && validates && is_linear && self.compares;
+        let applies = has_relations && self.config.head.hidden.is_empty() && self.compares;
         if !applies || !self.training.list_one_label(&self.graph) {
             return Ok(None);
         }
-        let mut config = self.config.clone();
-        config.objective = ObjectiveConfig::Softmax { coarse: true };
-        config.strengths = StrengthConfig::Fixed;
-        config.head.inner_scale = 1.0;
-        config.stages.iter_mut().for_each(|stage| stage.strength = StrengthSetting::Given);
+        let mut config = leaf_sums_config(&self.config);
+        config.validation.all_rows = self.uses_all_rows();
         let (training, validation) = (self.training, self.validation);
         let mut trainer = Trainer::new(config, &self.graph, &self.options, training, validation)?;
         trainer.weights.clone_from(&self.weights);
-        Ok(Some(trainer.run(&mut Stoppable { observer, stage: LEAF_SUMS })?))
+        let observer = &mut Stoppable { observer, stage: LEAF_SUMS };
+        trainer.run_stages(observer)?;
+        let again = trainer.train_on_all_rows(observer)?;
+        let measured = trainer.into_model()?.head;
+        let kept = again.map_or_else(|| measured.clone(), |model| model.head);
+        Ok(Some([measured, kept]))
     }
 }
 

@@ -6,10 +6,12 @@
 //! memory holds one batch, the weights and the state of the optimiser. Each engine is compiled once:
 //! stages with the same strength share it.
 
+mod all_rows;
 mod batches;
 mod cross_fit;
 mod measure;
 mod observer;
+mod repair;
 mod state;
 mod validate;
 
@@ -32,6 +34,7 @@ use batches::LeafRows;
 pub use batches::{WorkerPart, epoch_rows};
 pub use measure::TrainedRun;
 pub use observer::{Flow, Observer, Progress, Silent};
+use repair::RepairedRun;
 pub(crate) use state::{BestWeights, StrengthState, TrainerState};
 pub use state::{EpochRecord, Profile};
 
@@ -62,6 +65,10 @@ pub struct Trainer<'a> {
     profile: Profile,
     /// Whether the model is compared with baselines at the end.
     compares: bool,
+    /// The taxonomy that cross-fitting repaired, once the run is finished.
+    repaired: Option<RepairedRun>,
+    /// The head of [`Trainer::start_from`], if any.
+    given_head: Option<Head>,
 }
 
 impl<'a> Trainer<'a> {
@@ -131,6 +138,8 @@ impl<'a> Trainer<'a> {
             fingerprint: OnceLock::new(),
             profile: Profile::default(),
             compares: true,
+            repaired: None,
+            given_head: None,
         })
     }
 
@@ -222,6 +231,7 @@ impl<'a> Trainer<'a> {
             });
         }
         own.copy_weights(head);
+        self.given_head = Some(head.clone());
         self.state.optimiser = Optimiser::new(&self.config.optimiser, own.layout(), &own.weights);
         Ok(())
     }
@@ -261,13 +271,17 @@ impl<'a> Trainer<'a> {
     /// contradicts hard relations, [`Error::Diverged`] when the loss is not finite.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<TrainedModel, Error> {
         self.run_stages(observer)?;
-        self.into_model()
+        let again = self.train_on_all_rows(observer)?;
+        Ok(self.into_model()?.with_head_of(again))
     }
 
     fn run_stages(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         loop {
             let stage = self.config.stages[self.state.stage].clone();
             self.cross_fit(observer)?;
+            if self.repaired.is_some() {
+                return Ok(());
+            }
             let rows = self.training.choose(&self.rows, stage.rows, &self.graph)?;
             while self.state.epoch < stage.epochs && !self.is_stale() {
                 self.run_epoch(&stage, &rows, observer)?;
@@ -415,6 +429,9 @@ impl<'a> Trainer<'a> {
     }
 
     fn current_graph(&self) -> Result<RelationGraph, Error> {
+        if let Some(repaired) = &self.repaired {
+            return Ok(repaired.graph.clone());
+        }
         Ok(match &self.state.strengths {
             Some(learned) => learned.strengths.graph()?,
             None => self.config.stages[self.state.stage].strength.apply(&self.graph)?,
@@ -495,6 +512,7 @@ impl<'a> Trainer<'a> {
             best_epoch: self.state.best.map(|best| best.epoch),
             history: self.state.history,
             schema: None,
+            baselines: None,
         })
     }
 

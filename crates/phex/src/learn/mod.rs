@@ -16,12 +16,15 @@
 //! `marginal` with `m` labels adds `min(m, 2)` passes with an exact engine, plus one for each label
 //! whose evidence is improbable. With other engines it adds `m`.
 //!
+//! [`inner_scale`] and [`score_scales`] say how a head scales the scores of labels that have children.
+//!
 //! [`covariance_product`] gives the gradient of any other loss on the marginals.
 
 mod covariance;
 mod joint;
 mod marginal;
 mod rules;
+mod scales;
 mod strengths;
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +34,7 @@ use crate::{Error, Named};
 
 pub use covariance::covariance_product;
 pub use rules::{DIFFERENCE_STEP, FEW_LABELS, IMPROBABLE};
+pub use scales::{INNER_SCALE, LEAF_SHARE, inner_scale, score_scales};
 pub use strengths::{Strengths, Tie};
 
 /// Which probability of the evidence a row is charged for.

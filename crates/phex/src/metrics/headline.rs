@@ -11,15 +11,20 @@ pub struct Headline {
     pub value: f64,
     /// What it means.
     pub meaning: &'static str,
+    /// Why there is no value, if that is known.
+    pub missing: Option<&'static str>,
 }
 
 impl Evaluation {
     /// The results that matter most.
     pub fn headlines(&self) -> Vec<Headline> {
+        // Without negatives, none of the measures over pairs exists.
+        let over_pairs = self.lacks_negatives().map(|_| NO_NEGATIVES);
         let line = |name: &str, value: Option<f64>, meaning: &'static str| Headline {
             name: String::from(name),
             value: value.unwrap_or(f64::NAN),
             meaning,
+            missing: over_pairs.filter(|_| value.is_none()),
         };
         let mut lines = Vec::new();
         for top in self.classes.iter().flat_map(|classes| &classes.top) {
@@ -27,7 +32,9 @@ impl Evaluation {
                 1 => String::from("accuracy"),
                 k => format!("top-{k} accuracy"),
             };
-            lines.push(line(&name, top.accuracy, "rows whose class is among the most probable"));
+            let missing = top.accuracy.is_none().then_some(NO_CLASS);
+            let meaning = "rows whose class is among the most probable";
+            lines.push(Headline { missing, ..line(&name, top.accuracy, meaning) });
         }
         let precision = &self.average_precision;
         let broken = &self.probability_violations;
@@ -74,13 +81,32 @@ impl Evaluation {
 
 /// What stands beside a dash where a metric needs negatives.
 pub(super) const NO_NEGATIVES: &str = "(no label is known to be off)";
+/// What stands beside a dash where a metric needs the class of rows.
+const NO_CLASS: &str = "(no row has one class on)";
 
 impl Headline {
-    /// The value with four digits, or a dash and why there is none.
+    /// The value with four digits, or a dash and, if that is known, why there is none.
     pub fn text(&self) -> String {
-        if self.value.is_finite() {
-            return format!("{:.4}", self.value);
+        match self.missing {
+            _ if self.value.is_finite() => format!("{:.4}", self.value),
+            Some(why) => format!("–  {why}"),
+            None => String::from("–"),
         }
-        format!("–  {NO_NEGATIVES}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dash_has_the_reason_that_applies() {
+        let line = |value, missing| {
+            let name = String::from("ROC area");
+            Headline { name, value, meaning: "", missing }.text()
+        };
+        assert_eq!(line(0.5, None), "0.5000");
+        assert_eq!(line(f64::NAN, Some(NO_NEGATIVES)), "–  (no label is known to be off)");
+        assert_eq!(line(f64::NAN, None), "–", "a label that is always on has no ROC area either");
     }
 }

@@ -79,6 +79,8 @@ pub enum FindingKind {
     IsolatedLabel,
     /// Roots are connected by no relation, so that a row may be all of them at once.
     UnrelatedRoots,
+    /// Exactly one leaf is on, but labels above that share no leaf may be on together.
+    OpenParents,
 }
 
 impl FindingKind {
@@ -87,8 +89,8 @@ impl FindingKind {
         use FindingKind::*;
         match self {
             ForcedLabel | StrainedLabel | NameSaysIsA | RepeatedRelation | RepeatedMember
-            | ImpliedRelation | NoEffect | IsolatedLabel | UnrelatedRoots | Undecided
-            | SourceNote | SimilarNames => Severity::Warning,
+            | ImpliedRelation | NoEffect | IsolatedLabel | UnrelatedRoots | OpenParents
+            | Undecided | SourceNote | SimilarNames => Severity::Warning,
             _ => Severity::Error,
         }
     }

@@ -10,6 +10,8 @@ use super::resolve::quoted;
 
 /// Larger groups are not examined pair by pair.
 const MOST_MEMBERS: usize = 64;
+/// Pairs of labels that are looked at before a check gives up.
+const MOST_PAIRS: usize = 10_000;
 /// Separators of paths in names: `/product/weapon`, `food > fruit`, `a::b`.
 const SEPARATORS: [&str; 4] = ["/", ">", "::", "."];
 
@@ -28,6 +30,7 @@ pub(super) fn warnings(graph: &RelationGraph, hard: &Logic) -> Vec<Finding> {
     findings.extend(no_effect(graph));
     findings.extend(isolated(graph));
     findings.extend(unrelated_roots(graph));
+    findings.extend(open_parents(graph, all));
     findings
 }
 
@@ -209,4 +212,53 @@ fn unrelated_roots(graph: &RelationGraph) -> Option<Finding> {
     );
     let place = &graph.label(*roots.first()?).place;
     Some(Finding::new(FindingKind::UnrelatedRoots, message).labels(names).place(place))
+}
+
+/// A one-of group over the leaves, above which labels without a common descendant may be on together.
+///
+/// With `dog` and `cat` under `animal`, `car` and `bus` under `vehicle` and one of the four on, nothing turns
+/// `vehicle` off when `dog` is on. Only labels with a common parent, and roots, are compared: below those that
+/// exclude each other all do.
+fn open_parents(graph: &RelationGraph, all: &Logic) -> Option<Finding> {
+    if graph.rule().is_some_and(|declared| declared.rule != super::super::ExclusionRule::Siblings) {
+        return None;
+    }
+    let covers = |labels: &[LabelId]| {
+        let mut inside = vec![false; graph.len()];
+        labels.iter().for_each(|id| inside[id.index()] = true);
+        graph.leaves().all(|leaf| inside[leaf.index()])
+    };
+    let group = graph.one_of().iter().find(|group| covers(&group.labels))?;
+    let topology = graph.topology();
+    let inner = |id: &LabelId| !topology.children(*id).is_empty();
+    let roots: Vec<LabelId> = graph.roots().filter(inner).collect();
+    let families = graph.ids().map(|parent| topology.children(parent).to_vec());
+    let mut solver = super::super::closure::Solver::new(all);
+    let mut left = MOST_PAIRS;
+    for family in std::iter::once(roots).chain(families) {
+        let family: Vec<LabelId> = family.into_iter().filter(inner).collect();
+        for (at, &b) in family.iter().enumerate().take(MOST_MEMBERS) {
+            for &a in &family[..at] {
+                left = left.checked_sub(1)?;
+                let alive = [a, b].iter().all(|&id| solver.conflict(&[id]).is_none());
+                if !alive
+                    || solver.conflict(&[a, b]).is_some()
+                    || topology.comparable(a, b)
+                    || graph.leaves().any(|id| topology.subsumes(a, id) && topology.subsumes(b, id))
+                {
+                    continue;
+                }
+                let (first, second) = (graph.label(a), graph.label(b));
+                let message = format!(
+                    "exactly one label of `{}` is on, but {first} and {second} may be on together, one of \
+                     them with none of its own: write `single_label = true` if a row can only be one of the \
+                     leaves",
+                    group.name
+                );
+                let finding = Finding::new(FindingKind::OpenParents, message);
+                return Some(finding.labels([&first.name, &second.name]).place(&group.place));
+            }
+        }
+    }
+    None
 }
