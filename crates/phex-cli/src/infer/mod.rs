@@ -38,7 +38,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     use_threads(command.rows.threads);
     let device = Device::open(command.device.device)?;
     let model = command.rows.input.model()?;
-    let engine = Engine::compile(model, &command.rows.engine.options()?)
+    let engine = crate::say::engine(model, &command.rows.engine.options()?)
         .with_context(|| command.rows.input.path.display().to_string())?;
     let method = engine.plan().method;
     if method == Method::Anneal {
