@@ -30,11 +30,7 @@ pub(crate) fn engine(
 }
 
 /// Does some work, and announces it if it is not done after some time.
-fn patiently<A>(
-    patience: Duration,
-    announce: impl FnOnce() + Send,
-    work: impl FnOnce() -> A,
-) -> A {
+fn patiently<A>(patience: Duration, announce: impl FnOnce() + Send, work: impl FnOnce() -> A) -> A {
     let (finished, waiting) = mpsc::channel::<()>();
     thread::scope(move |scope| {
         scope.spawn(move || {

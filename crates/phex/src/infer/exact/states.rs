@@ -22,7 +22,7 @@ const LANES: usize = 16;
 type Lanes<T> = crate::numeric::Lanes<T, LANES>;
 
 /// How many steps of a search one visit of a label takes.
-const STEPS_PER_VISIT: f64 = 3.0;
+const STEPS_PER_VISIT: f64 = 9.0;
 
 /// The legal states of a model.
 #[derive(Debug)]
@@ -40,8 +40,7 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// Lists the states. It gives up when this visits more labels than a third of the steps that the
-    /// budget allows, because a visit takes about three.
+    /// Lists the states. It gives up when this takes more steps than the budget allows.
     pub(crate) fn compile(model: &Model, budget: &Budget) -> Result<States, Unfit> {
         if !model.is_hard() {
             return Err(Unfit::Shape(String::from("some relations are soft")));

@@ -6,7 +6,8 @@
 //! drops states that no state of the parent supports. After it, each state is part of a legal state
 //! of the whole model.
 //!
-//! Each candidate costs a step per column of its filters. The states, the layers that they grow
+//! Counters and sums leave a range of values, which is computed; the other filters test each value
+//! in it, a step per column. The states, the layers that they grow
 //! from and the separators never need more memory than [`Limit`] allows.
 
 use std::collections::{HashMap, HashSet};
@@ -173,6 +174,70 @@ impl Filter<'_> {
                 terms[..*end].iter().map(|&c| row[c]).sum::<u16>() <= 1
             }
             Filter::Child(codes, columns) => codes.get(columns.iter().map(|&c| row[c])).is_some(),
+        }
+    }
+}
+
+/// What the columns before it say about the values of the last column.
+enum Range {
+    /// At least this column, and at most so much more.
+    From(usize, u16),
+    /// At most this column, and at least so much less.
+    UpTo(usize, u16),
+    /// The sum of these columns.
+    Sum(Vec<usize>),
+    /// What is left of a column after others.
+    Rest(usize, Vec<usize>),
+    /// What is left of one after these columns.
+    RestOfOne(Rc<[usize]>, usize),
+}
+
+impl Range {
+    /// The range that a filter sets for the last of its columns, or the filter itself.
+    fn of(filter: Filter<'_>) -> Result<Range, Filter<'_>> {
+        let last = filter.last();
+        match filter {
+            Filter::Between { earlier, later, most } if later == last => {
+                Ok(Range::From(earlier, most))
+            }
+            Filter::Between { later, most, .. } => Ok(Range::UpTo(later, most)),
+            Filter::AtMostOne(terms, end) => Ok(Range::RestOfOne(terms, end - 1)),
+            Filter::Factor(factor, columns)
+                if matches!(factor.kind, FactorKind::Step | FactorKind::Sum) =>
+            {
+                let (terms, out) = (&columns[..columns.len() - 1], columns[columns.len() - 1]);
+                let others = terms.iter().copied().filter(|&c| c != last).collect();
+                Ok(if out == last { Range::Sum(others) } else { Range::Rest(out, others) })
+            }
+            other => Err(other),
+        }
+    }
+
+    /// Narrows the values that are possible.
+    fn narrow(&self, row: &[u16], [least, most]: &mut [i32; 2]) {
+        let value = |&column: &usize| i32::from(row[column]);
+        let (low, high) = match self {
+            Range::From(other, span) => (value(other), value(other) + i32::from(*span)),
+            Range::UpTo(other, span) => (value(other) - i32::from(*span), value(other)),
+            Range::Sum(terms) => {
+                let sum = terms.iter().map(value).sum();
+                (sum, sum)
+            }
+            Range::Rest(out, others) => {
+                let rest = value(out) - others.iter().map(value).sum::<i32>();
+                (rest, rest)
+            }
+            Range::RestOfOne(terms, end) => (0, 1 - terms[..*end].iter().map(value).sum::<i32>()),
+        };
+        (*least, *most) = ((*least).max(low), (*most).min(high));
+    }
+
+    /// The number of steps that it takes.
+    fn steps(&self) -> usize {
+        match self {
+            Range::From(..) | Range::UpTo(..) => 1,
+            Range::Sum(terms) | Range::Rest(_, terms) => 1 + terms.len(),
+            Range::RestOfOne(_, end) => 1 + end,
         }
     }
 }
@@ -441,7 +506,8 @@ fn extend(
     if free.map(|(&v, _)| f64::from(domains[v as usize])).product::<f64>() > limit.states as f64 {
         return Err(Halt::Size);
     }
-    let mut at_column: Vec<Vec<Filter<'_>>> = variables.iter().map(|_| Vec::new()).collect();
+    let mut ranges: Vec<Vec<Range>> = variables.iter().map(|_| Vec::new()).collect();
+    let mut tests: Vec<Vec<Filter<'_>>> = variables.iter().map(|_| Vec::new()).collect();
     let mut seen = HashSet::new();
     for filter in filters {
         if let Filter::Between { earlier, later, most } = filter
@@ -449,21 +515,32 @@ fn extend(
         {
             continue;
         }
-        at_column[filter.last()].push(filter);
+        let last = filter.last();
+        match Range::of(filter) {
+            Ok(range) => ranges[last].push(range),
+            Err(test) => tests[last].push(test),
+        }
     }
     let mut rows: Vec<u16> = Vec::new();
     let mut count = 1;
-    for (width, (&v, filters)) in variables.iter().zip(&at_column).enumerate() {
-        let domain = domains[v as usize];
-        let tests: usize = filters.iter().map(Filter::steps).sum();
-        let steps = 4 + width / 8 + usize::from(domain) * (2 + tests);
+    for (width, (&v, (ranges, tests))) in
+        variables.iter().zip(ranges.iter().zip(&tests)).enumerate()
+    {
+        let most = i32::from(domains[v as usize]) - 1;
+        let each: usize = 2 + tests.iter().map(Filter::steps).sum::<usize>();
+        let once = 4 + width / 8 + ranges.iter().map(Range::steps).sum::<usize>();
         let room = limit.bytes.saturating_sub(bytes(&rows));
         let mut next: Vec<u16> = Vec::new();
         for state in 0..count {
-            work.spend(steps)?;
             let row = &rows[state * width..(state + 1) * width];
+            let mut values = [0, most];
+            ranges.iter().for_each(|range| range.narrow(row, &mut values));
+            let [first, last] = values;
+            work.spend(once + each * (last + 1 - first).max(0) as usize)?;
             let mut start = next.len();
-            for value in 0..domain {
+            for value in first..=last {
+                // It is within the domain.
+                let value = value as u16;
                 if next.len() == start {
                     reserve(&mut next, width + 1, room)?;
                     next.extend_from_slice(row);
@@ -471,7 +548,7 @@ fn extend(
                 } else {
                     next[start + width] = value;
                 }
-                if filters.iter().all(|filter| filter.passes(&next[start..])) {
+                if tests.iter().all(|test| test.passes(&next[start..])) {
                     start = next.len();
                 }
             }

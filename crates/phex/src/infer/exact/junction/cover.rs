@@ -66,12 +66,7 @@ impl Neighbours {
     }
 
     /// Adds the variables that exclude most of a set, best first.
-    fn extend(
-        &self,
-        members: &mut Vec<u32>,
-        strictness: f64,
-        work: &mut Work,
-    ) -> Result<(), Halt> {
+    fn extend(&self, members: &mut Vec<u32>, strictness: f64, work: &mut Work) -> Result<(), Halt> {
         let mut joined: BTreeMap<u32, usize> = BTreeMap::new();
         let mut counted = 0;
         loop {
