@@ -1,7 +1,7 @@
 """Hard taxonomies beside the softmax of PyTorch over the same columns: CPU time per row, on one thread.
 
-The tree is ImageNet's, where each label keeps its first parent: 1860 labels, of which 1000 are leaves. The
-table goes to standard output.
+The tree is ImageNet's, where each label keeps its first parent: 1860 labels, of which 1000 are leaves.
+The table goes to standard output.
 
     python -P lab/python/hard_trees.py ../shared/data/imagenet/ilsvrc2012_hierarchy_edges.tsv
 """
@@ -71,7 +71,7 @@ def main() -> None:
             for batch in (1, 64, 4096):
                 scores = random.normal(size=(batch, len(model))).astype(dtype)
                 tensor = torch.from_numpy(scores)
-                ours = per_row(lambda x=scores: model.marginals(x), batch)
+                ours = per_row(lambda model=model, x=scores: model.marginals(x), batch)
                 theirs = per_row(lambda x=tensor: torch.softmax(x, dim=1), batch)
                 print(
                     f"| {case} | {model.plan.method} | {np.dtype(dtype).name} | {batch} | {ours:.2f} "

@@ -110,7 +110,12 @@ impl InferBench {
     }
 
     /// A hard tree, after a softmax over its columns.
-    fn beside_softmax(&mut self, case: &str, model: &Model, batches: &[usize]) -> anyhow::Result<()> {
+    fn beside_softmax(
+        &mut self,
+        case: &str,
+        model: &Model,
+        batches: &[usize],
+    ) -> anyhow::Result<()> {
         if !self.wants(case) {
             return Ok(());
         }

@@ -198,7 +198,8 @@ fn measure(
 fn real_graphs() -> anyhow::Result<Vec<(String, RelationGraph)>> {
     let mut graphs = Vec::new();
     let mut add = |name: &str, builder: GraphBuilder| {
-        anyhow::Ok(graphs.push((String::from(name), builder.build()?)))
+        graphs.push((String::from(name), builder.build()?));
+        anyhow::Ok(())
     };
     if let Ok(edges) = imagenet_edges() {
         add("ImageNet", of_edges(&edges))?;
