@@ -415,6 +415,7 @@ class Engine:
         method: str = "auto",
         operations: float | None = None,
         memory: float | None = None,
+        search: float | None = None,
         cap: int | None = None,
         seed: int = 0,
         schedule: str | None = None,

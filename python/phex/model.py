@@ -54,9 +54,10 @@ class Model:
     Args:
         graph: The labels and their relations.
         method: `auto`, `exact`, or an engine by its name: `family`, `junction`, `lbp` and so on.
-        **options: `operations` per row and `memory` in MiB that the engine may use; `cap`, `seed`;
-            `schedule`, `groups`, `damping`, `iterations`, `tolerance` of message passing; `chains`,
-            `burn_in`, `sweeps`, `temperatures`, `hottest`, `check` of sampling.
+        **options: `operations` per row and `memory` in MiB that the engine may use; `search`, the steps
+            that finding it may take; `cap`, `seed`; `schedule`, `groups`, `damping`, `iterations`,
+            `tolerance` of message passing; `chains`, `burn_in`, `sweeps`, `temperatures`, `hottest`,
+            `check` of sampling.
 
     >>> import phex
     >>> graph = phex.GraphBuilder().exclusion(["dog", "cat"]).build()

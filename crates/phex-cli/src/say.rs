@@ -6,12 +6,43 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use phex::infer::{Engine, Options};
+use phex::model::Model;
 
 /// Says a line, or several, on standard error.
 pub(crate) fn say(text: impl Display) {
     let text = text.to_string();
     // A closed pipe or a full disk must not end the work.
     let _ = writeln!(io::stderr().lock(), "{}", visible(&text));
+}
+
+/// Chooses an engine for a model. After a second it says that this takes time.
+pub(crate) fn engine(
+    model: impl Into<std::sync::Arc<Model>>,
+    options: &Options,
+) -> Result<Engine, phex::Error> {
+    let model = model.into();
+    let text = format!("choosing an engine for {} labels; --search bounds this", model.len());
+    patiently(Duration::from_secs(1), move || say(text), || Engine::compile(model, options))
+}
+
+/// Does some work, and announces it if it is not done after some time.
+fn patiently<A>(patience: Duration, announce: impl FnOnce() + Send, work: impl FnOnce() -> A) -> A {
+    let (finished, waiting) = mpsc::channel::<()>();
+    thread::scope(move |scope| {
+        scope.spawn(move || {
+            if waiting.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                announce();
+            }
+        });
+        let answer = work();
+        drop(finished);
+        answer
+    })
 }
 
 /// A text with control characters as escapes, except line breaks and tabs. Marks that reverse the direction of text count
@@ -37,7 +68,20 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::{patiently, visible};
+
+    #[test]
+    fn slow_work_is_announced_and_fast_work_is_not() {
+        let (announced, heard) = mpsc::channel();
+        let announce = move || announced.send(()).unwrap();
+        // The work ends when the announcement has been heard.
+        assert_eq!(patiently(Duration::ZERO, announce, || heard.recv()), Ok(()));
+        let never = || panic!("announced");
+        assert_eq!(patiently(Duration::from_secs(3600), never, || 7), 7);
+    }
 
     #[test]
     fn control_characters_are_escaped() {

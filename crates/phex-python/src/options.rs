@@ -37,6 +37,7 @@ fn set(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> Result<()
         "method" => options.method = method(value)?,
         "operations" => options.budget.operations = value.extract()?,
         "memory" => options.budget.bytes = value.extract::<f64>()? * 1024.0 * 1024.0,
+        "search" => options.budget.search = value.extract()?,
         "cap" => options.cap = Some(value.extract()?),
         "seed" => options.seed = value.extract()?,
         "schedule" => messages.schedule = MessageOrder::from_name(&word(value)?)?,
@@ -51,8 +52,8 @@ fn set(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> Result<()
         "hottest" => sampling.hottest = value.extract()?,
         "check" => sampling.check = value.extract()?,
         _ => {
-            let known = "method, operations, memory, cap, seed, schedule, groups, damping, iterations, \
-                         tolerance, chains, burn_in, sweeps, temperatures, hottest, check";
+            let known = "method, operations, memory, search, cap, seed, schedule, groups, damping, \
+                         iterations, tolerance, chains, burn_in, sweeps, temperatures, hottest, check";
             return Err(Failure::Input(format!("`{name}` is not an option: {known}")));
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn run(command: &GibbsCommand) -> anyhow::Result<()> {
         let n = model.len();
         let data = normal_scores::<f32>(4 * n, 1.0, 0);
         let block = Block::new(n, &data);
-        let budget = Budget { operations: 1e10, bytes: 8e9 };
+        let budget = Budget { operations: 1e10, bytes: 8e9, search: 1e11 };
         let exact = if command.quick {
             None
         } else {

@@ -8,7 +8,9 @@ mod hmc;
 mod infer;
 mod overhead;
 mod peers;
+mod plan;
 mod reconcile;
+mod softmax;
 mod train;
 mod uai;
 
@@ -33,6 +35,8 @@ pub(crate) enum BenchCommand {
     Gibbs(gibbs::GibbsCommand),
     /// Loopy belief propagation and Gibbs sampling beside numpy, torch, PGMax and dwave-samplers
     Peers(peers::PeersCommand),
+    /// Choosing an engine for hierarchies of data sets and random ones, under each exclusion rule
+    Plan(plan::PlanCommand),
     /// Reconciling finished probabilities: time per row, beside cvxpy and scikit-learn
     Reconcile(reconcile::ReconcileCommand),
     /// Training on CIFAR-100 features: rows per second, and where the time goes
@@ -51,6 +55,7 @@ pub(crate) fn run(command: &BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Infer(command) => infer::run(command),
         BenchCommand::Gibbs(command) => gibbs::run(command),
         BenchCommand::Peers(command) => peers::run(command),
+        BenchCommand::Plan(command) => plan::run(command),
         BenchCommand::Reconcile(command) => reconcile::run(command),
         BenchCommand::Train(command) => train::run(command),
         BenchCommand::Uai(command) => uai::run(command),

@@ -12,7 +12,7 @@ pub(crate) struct EngineSetup {
 }
 
 /// Far more than any engine needs in a benchmark, so that none is refused.
-const BUDGET: Budget = Budget { operations: 1e12, bytes: 8e9 };
+const BUDGET: Budget = Budget { operations: 1e12, bytes: 8e9, search: 1e12 };
 
 fn setup(name: &str, method: Method) -> EngineSetup {
     let options = Options { method, budget: BUDGET, ..Options::default() };
@@ -80,7 +80,7 @@ pub(crate) fn for_graphs() -> Vec<EngineSetup> {
 pub(crate) fn for_models() -> Vec<EngineSetup> {
     let tolerance = MessageOptions::default().tolerance;
     let mut exact = setup("exact", Method::Exact);
-    exact.options.budget = Budget { operations: 1e10, bytes: 8e9 };
+    exact.options.budget = Budget { operations: 1e10, bytes: 8e9, search: 1e11 };
     vec![
         exact,
         setup("lbp in place damped", Method::Lbp),

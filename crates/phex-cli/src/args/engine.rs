@@ -48,6 +48,9 @@ pub(crate) struct EngineArguments {
     /// Most memory that an engine may need, in MiB
     #[arg(long, value_name = "MIB", env = "PHEX_MEMORY")]
     pub(crate) memory: Option<f64>,
+    /// Most steps that the search for an exact engine may take, of a nanosecond or two each
+    #[arg(long, value_name = "STEPS", env = "PHEX_SEARCH")]
+    pub(crate) search: Option<f64>,
     /// For family and count: count at most this many labels of a family; errors are certified
     #[arg(long, value_name = "COUNT")]
     pub(crate) cap: Option<usize>,
@@ -138,6 +141,7 @@ impl EngineArguments {
             budget: Budget {
                 operations: self.budget.unwrap_or(default.operations),
                 bytes: self.memory.map_or(default.bytes, |mib| mib * 1024.0 * 1024.0),
+                search: self.search.unwrap_or(default.search),
             },
             cap: self.cap,
             seed: self.seed.unwrap_or(0),

@@ -121,7 +121,7 @@ pub(crate) fn best_engine(
 
 /// An engine for best label sets, and its plan. `auto` anneals if no exact engine can answer.
 fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> anyhow::Result<(Engine, Plan)> {
-    let search = || anyhow::Ok(Engine::compile(Arc::clone(model), &arguments.search()?)?);
+    let search = || anyhow::Ok(crate::say::engine(Arc::clone(model), &arguments.search()?)?);
     let options = match arguments.method {
         Method::Anneal => {
             let engine = search()?;
@@ -132,7 +132,7 @@ fn compile(model: &Arc<Model>, arguments: &EngineArguments) -> anyhow::Result<(E
         Method::Auto => Options { method: Method::Exact, cap: None, ..arguments.options()? },
         _ => arguments.options()?,
     };
-    let exact = Engine::compile(Arc::clone(model), &options).and_then(can_answer);
+    let exact = crate::say::engine(Arc::clone(model), &options).and_then(can_answer);
     match exact {
         Ok(engine) => {
             let plan = engine.plan().clone();

@@ -40,7 +40,7 @@ pub(crate) fn run(command: &InferCommand) -> anyhow::Result<Outcome> {
     use_threads(command.rows.threads);
     let device = Device::open(command.device.device)?;
     let (model, graph) = command.rows.input.model_with_graph()?;
-    let engine = Engine::compile(model, &command.rows.engine.options()?)
+    let engine = crate::say::engine(model, &command.rows.engine.options()?)
         .with_context(|| command.rows.input.path.display().to_string())?;
     let method = engine.plan().method;
     if method == Method::Anneal {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use phex::Error;
-use phex::infer::{Change, Engine, Method, Options, Plan, Refusal, changes_for_exactness};
+use phex::infer::{Change, Method, Options, Plan, Refusal, changes_for_exactness};
 use phex::model::Model;
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
     let options = command.engine.options()?;
     let options = if options.method == Method::Anneal { command.engine.search()? } else { options };
     let model = Arc::new(command.input.model()?);
-    match Engine::compile(Arc::clone(&model), &options) {
+    match crate::say::engine(Arc::clone(&model), &options) {
         Ok(engine) => {
             let changes =
                 if engine.plan().exact { Vec::new() } else { changes(command, &model, &options) };
@@ -63,7 +63,7 @@ pub(crate) fn run(command: &PlanCommand) -> anyhow::Result<Outcome> {
 fn changes(command: &PlanCommand, model: &Arc<Model>, options: &Options) -> Vec<Change> {
     if !matches!(options.method, Method::Auto | Method::Exact) {
         let exact = Options { method: Method::Exact, cap: None, ..options.clone() };
-        let exact = Engine::compile(Arc::clone(model), &exact);
+        let exact = crate::say::engine(Arc::clone(model), &exact);
         if let Some(plan) = exact.ok().map(|engine| engine.plan().clone()).filter(|plan| plan.exact)
         {
             let change = format!("--method {}", plan.method);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Engine, Method, Options};
+use super::{Budget, Engine, Method, Options};
 use crate::graph::document::{Document, RuleItem};
 use crate::graph::{ExclusionRule, RelationGraph, Strength};
 use crate::model::Model;
@@ -21,11 +21,22 @@ pub struct Change {
     pub states: Option<u64>,
 }
 
+/// How much of the steps of a search each change may take.
+const PART: f64 = 0.1;
+
+/// No changes are tried on graphs with more labels: building each changed graph takes seconds.
+const MOST_LABELS: usize = 30_000;
+
 /// Tries a few changes and returns those after which an exact engine can handle the graph, cheapest
-/// first.
+/// first. The search for an engine may take a tenth of the steps that the options allow, so a change
+/// that needs more is not found. None is tried on graphs with more than 30,000 labels.
 pub fn changes_for_exactness(graph: &RelationGraph, options: &Options) -> Vec<Change> {
+    if graph.len() > MOST_LABELS {
+        return Vec::new();
+    }
     let document = Document::from(graph);
-    let options = Options { method: Method::Exact, ..options.clone() };
+    let budget = Budget { search: PART * options.budget.search, ..options.budget };
+    let options = Options { method: Method::Exact, budget, ..options.clone() };
     let mut changes = Vec::new();
     let mut attempt = |change: &str, document: Document| {
         let model = document.builder().build().and_then(|graph| Model::new(&graph));

@@ -85,19 +85,23 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// The largest allowed cost of a compiled engine. Engines refuse models that cost more.
+/// The largest allowed cost of a compiled engine, and of finding it. Engines refuse models that cost
+/// more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
     /// Elementary operations per row.
     pub operations: f64,
     /// Bytes of tables, and of scratch memory per block of rows.
     pub bytes: f64,
+    /// Steps that the search for an engine may take, of a nanosecond or two each. It bounds the
+    /// list of legal states and the search for a junction tree, each by itself.
+    pub search: f64,
 }
 
 impl Default for Budget {
-    /// 10⁹ operations per row (about a second) and 2 GiB.
+    /// 10⁹ operations per row (about a second), 2 GiB, and 3·10⁹ steps of search (about five seconds).
     fn default() -> Budget {
-        Budget { operations: 1e9, bytes: 2.0 * 1024.0 * 1024.0 * 1024.0 }
+        Budget { operations: 1e9, bytes: 2.0 * 1024.0 * 1024.0 * 1024.0, search: 3e9 }
     }
 }
 

@@ -135,6 +135,7 @@ impl Options {
         let (messages, sampling) = (&self.messages, &self.sampling);
         in_range("operations", self.budget.operations, ABOVE_0, |x| x > 0.0)?;
         in_range("memory", self.budget.bytes, ABOVE_0, |x| x > 0.0)?;
+        in_range("search", self.budget.search, ABOVE_0, |x| x > 0.0)?;
         in_range("iterations", messages.iterations, "1 to 1,000,000", |x| {
             (1.0..=1e6).contains(&x)
         })?;

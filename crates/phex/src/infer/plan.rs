@@ -7,10 +7,10 @@
 //! States are counted before they are listed, because listing visits every label for each state. A
 //! junction tree counts them exactly in one pass: with scores of zero, Z is their number and the
 //! sum of the marginals is the mean number of labels on. They are listed only where that makes a row
-//! cheaper. Where no junction tree is narrow enough to count them, listing stops after
-//! [`LISTING_STEPS`]. When no exact engine can handle the model,
-//! `auto` takes forests joined by messages, or else messages alone. The reasons of the engines that
-//! were refused become part of the plan.
+//! cheaper. [`Budget::search`] bounds both the junction tree and the list, and the plan says where
+//! this ended a search. When no exact engine can handle the model, `auto` takes forests joined by
+//! messages, or else messages alone. The reasons of the engines that were refused become part of the
+//! plan.
 
 use std::fmt;
 
@@ -103,9 +103,6 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Box<dyn Kernel
     Err(Error::Unfit { refused })
 }
 
-/// How many labels may be visited to list states whose number is not known.
-const LISTING_STEPS: u64 = 300_000_000;
-
 /// Lists of states that cost no more operations per row than this are not compared.
 const FEW_OPERATIONS: f64 = 1e5;
 
@@ -119,19 +116,15 @@ fn listed_or_joined(
     options: &Options,
     refused: &mut Vec<Refusal>,
 ) -> Option<(Method, Box<dyn Kernel>)> {
-    let list = |steps: u64| {
-        let states = States::compile_within(model, &options.budget, steps);
-        let states = states.map_err(|unfit| unfit.to_string())?;
-        within(&options.budget, Box::new(states))
-    };
+    let list = || compile(model, Method::States, options);
     let junction = compile(model, Method::Junction, options);
     let states = match &junction {
-        Err(_) => list(LISTING_STEPS),
+        Err(_) => list(),
         Ok(junction) => {
             let StateCount { states, on } = StateCount::new(model, &**junction);
             let operations = States::predicted_operations(states, on);
             if operations <= FEW_OPERATIONS.max(LIST_SPEED * junction.operations()) {
-                list(LISTING_STEPS)
+                list()
             } else {
                 Err(format!("{states:.3e} legal states are slower than a junction tree"))
             }
@@ -194,7 +187,7 @@ fn cheaper_states(
         return None;
     }
     let budget = Budget { operations: family.operations(), ..options.budget };
-    let states = States::compile_within(model, &budget, LISTING_STEPS).ok()?;
+    let states = States::compile(model, &budget).ok()?;
     (states.operations() < family.operations()).then(|| Box::new(states) as Box<dyn Kernel>)
 }
 

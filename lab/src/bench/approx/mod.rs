@@ -156,7 +156,7 @@ impl ApproxBench {
     ) -> anyhow::Result<()> {
         let problem = if leaves { "ImageNet, one of leaves" } else { "ImageNet" };
         let model = Arc::new(imagenet.model(u, leaves)?);
-        let budget = Budget { operations: 1e11, bytes: 1e10 };
+        let budget = Budget { operations: 1e11, bytes: 1e10, search: 1e12 };
         let options = Options { method: Method::Junction, budget, ..Options::default() };
         let start = Instant::now();
         let exact = match Engine::compile(Arc::clone(&model), &options) {

@@ -29,8 +29,9 @@ pub struct LegalStates<'l> {
     /// For each decided label, in order, whether "on" has still to be tried after "off".
     pending: Vec<bool>,
     done: bool,
-    /// How many labels have been visited.
+    /// How many labels have been visited, and how many may be.
     steps: u64,
+    most: u64,
 }
 
 impl Logic {
@@ -44,14 +45,20 @@ impl Logic {
             pending: Vec::with_capacity(self.len()),
             done: self.is_satisfiable().is_ok_and(|satisfiable| !satisfiable),
             steps: 0,
+            most: u64::MAX,
         }
     }
 }
 
 impl LegalStates<'_> {
-    /// How many labels have been visited so far, which is about the time it took.
-    pub(crate) fn steps(&self) -> u64 {
-        self.steps
+    /// Ends after visits of so many labels, which is about the time it takes.
+    pub(crate) fn within(self, most: u64) -> Self {
+        LegalStates { most, ..self }
+    }
+
+    /// Whether it has ended before all states were found.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.steps > self.most
     }
 
     fn label(&self, at: usize) -> LabelId {
@@ -82,12 +89,17 @@ impl LegalStates<'_> {
         let (on, off): (Vec<LabelId>, Vec<LabelId>) =
             decided.iter().partition(|label| self.on[label.index()]);
         // An undecided answer counts as possible, because the end of the branch is checked again.
-        self.solver.ask(&on, &off) != Verdict::Impossible
+        let verdict = self.solver.ask(&on, &off);
+        self.steps += self.solver.steps();
+        verdict != Verdict::Impossible
     }
 
     /// Decides the remaining labels, off wherever possible.
     fn descend(&mut self) -> bool {
         while self.pending.len() < self.logic.len() {
+            if self.is_cut_short() {
+                return false;
+            }
             let label = self.label(self.pending.len());
             let may = self.may_be_on(label);
             self.steps += 1;
@@ -113,6 +125,10 @@ impl LegalStates<'_> {
     /// Goes back to the last label that can still be turned on, and turns it on.
     fn backtrack(&mut self) -> bool {
         while let Some(&pending) = self.pending.last() {
+            if self.is_cut_short() {
+                return false;
+            }
+            self.steps += 1;
             if pending {
                 self.turn_last_on();
                 if self.can_complete() {

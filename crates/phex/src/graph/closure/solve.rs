@@ -95,6 +95,11 @@ impl<'l> Solver<'l> {
         self.without_sets[set] = out;
     }
 
+    /// How many labels the last question turned on.
+    pub(in crate::graph) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// Whether there is a legal state in which all labels of `on` are on and all labels of `off`
     /// are off.
     pub(in crate::graph) fn ask(&mut self, on: &[LabelId], off: &[LabelId]) -> Verdict {

@@ -21,6 +21,9 @@ const LANES: usize = 16;
 
 type Lanes<T> = crate::numeric::Lanes<T, LANES>;
 
+/// How many steps of a search one visit of a label takes.
+const STEPS_PER_VISIT: f64 = 9.0;
+
 /// The legal states of a model.
 #[derive(Debug)]
 pub(crate) struct States {
@@ -37,16 +40,8 @@ pub(crate) struct States {
 }
 
 impl States {
+    /// Lists the states. It gives up when this takes more steps than the budget allows.
     pub(crate) fn compile(model: &Model, budget: &Budget) -> Result<States, Unfit> {
-        States::compile_within(model, budget, u64::MAX)
-    }
-
-    /// Compiles a model, but gives up when listing its states visits more than `steps` labels.
-    pub(crate) fn compile_within(
-        model: &Model,
-        budget: &Budget,
-        steps: u64,
-    ) -> Result<States, Unfit> {
         if !model.is_hard() {
             return Err(Unfit::Shape(String::from("some relations are soft")));
         }
@@ -59,18 +54,23 @@ impl States {
         if free as f64 > most.log2() {
             return Err(Unfit::Budget { needs: format!("more than 2^{free} legal states") });
         }
-        let mut legal_states = logic.legal_states();
-        while let Some(state) = legal_states.next() {
-            if legal_states.steps() > steps {
-                let needs = format!("more than {steps:.0e} steps to list the legal states");
-                return Err(Unfit::Budget { needs });
-            }
+        let steps = (budget.search / STEPS_PER_VISIT) as u64;
+        let mut legal_states = logic.legal_states().within(steps);
+        for state in &mut legal_states {
             on.extend(state.iter().map(|id| id.0));
             start.push(on.len() as u32);
             if (on.len() + start.len()) as f64 > most {
                 let needs = format!("more than {} legal states", start.len() - 2);
                 return Err(Unfit::Budget { needs });
             }
+        }
+        if legal_states.is_cut_short() {
+            let needs = format!(
+                "the list of legal states was not complete after {:.0e} steps, which a larger limit \
+                 on the search may change",
+                budget.search
+            );
+            return Err(Unfit::Budget { needs });
         }
         let mut states = States {
             labels: model.len(),

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::eliminate::Chance;
+use super::work::{Halt, Work};
 
 /// Variables of which each pair that is on has the same cost.
 #[derive(Debug, Clone)]
@@ -32,6 +33,9 @@ pub(super) struct Taste {
 }
 
 type Pairs = Vec<((u32, u32), f64)>;
+
+/// How many steps a look-up in a tree takes.
+const LOOK_UP: usize = 16;
 
 /// The pairs of one cost, as neighbours.
 #[derive(Default)]
@@ -57,12 +61,17 @@ impl Neighbours {
         was
     }
 
+    fn degree(&self, variable: u32) -> usize {
+        self.0.get(&variable).map_or(0, BTreeSet::len)
+    }
+
     /// Adds the variables that exclude most of a set, best first.
-    fn extend(&self, members: &mut Vec<u32>, strictness: f64) {
+    fn extend(&self, members: &mut Vec<u32>, strictness: f64, work: &mut Work) -> Result<(), Halt> {
         let mut joined: BTreeMap<u32, usize> = BTreeMap::new();
         let mut counted = 0;
         loop {
             for &member in &members[counted..] {
+                work.spend(LOOK_UP * self.degree(member))?;
                 self.of(member).for_each(|v| *joined.entry(v).or_default() += 1);
                 joined.remove(&member);
             }
@@ -70,11 +79,12 @@ impl Neighbours {
                 joined.remove(member);
             }
             counted = members.len();
+            work.spend(LOOK_UP * counted + 2 * joined.len())?;
             let best = joined.iter().max_by_key(|&(&v, &count)| (count, std::cmp::Reverse(v)));
-            let Some((&v, &count)) = best else { return };
+            let Some((&v, &count)) = best else { return Ok(()) };
             let missing = counted - count;
             if missing > 0 && (count as f64) < strictness * missing as f64 {
-                return;
+                return Ok(());
             }
             members.push(v);
         }
@@ -82,25 +92,32 @@ impl Neighbours {
 
     /// The pair to start a set from: the variable with the most pairs, and the partner that shares
     /// most of them.
-    fn start(&self, busiest: u32) -> Option<[u32; 2]> {
-        let near = self.0.get(&busiest)?;
+    fn start(&self, busiest: u32, work: &mut Work) -> Result<Option<[u32; 2]>, Halt> {
+        let Some(near) = self.0.get(&busiest) else { return Ok(None) };
+        work.spend(LOOK_UP * near.iter().map(|&v| self.degree(v)).sum::<usize>())?;
         let common = |v: &u32| self.of(*v).filter(|other| near.contains(other)).count();
-        let partner = near.iter().max_by_key(|&v| (common(v), std::cmp::Reverse(*v)))?;
-        Some([busiest, *partner])
+        let partner = near.iter().max_by_key(|&v| (common(v), std::cmp::Reverse(*v)));
+        Ok(partner.map(|&partner| [busiest, partner]))
     }
 
     /// Removes the pairs of a set, from the member at `from` on. Returns those that were not
     /// present.
-    fn consume(&mut self, members: &[u32], from: usize) -> Vec<(u32, u32)> {
+    fn consume(
+        &mut self,
+        members: &[u32],
+        from: usize,
+        work: &mut Work,
+    ) -> Result<Vec<(u32, u32)>, Halt> {
         let mut missing = Vec::new();
         for at in from..members.len() {
+            work.spend(2 * LOOK_UP * at)?;
             for &other in &members[..at] {
                 if !self.remove(members[at], other) {
                     missing.push((other.min(members[at]), other.max(members[at])));
                 }
             }
         }
-        missing
+        Ok(missing)
     }
 }
 
@@ -109,12 +126,14 @@ impl Neighbours {
 /// others meet few counters.
 pub(super) fn cover(
     sets: Vec<Clique>,
-    exclusions: HashMap<(u32, u32), f64>,
+    exclusions: &HashMap<(u32, u32), f64>,
     links: &[u32],
     taste: Taste,
-) -> (Vec<Clique>, Pairs) {
+    work: &mut Work,
+) -> Result<(Vec<Clique>, Pairs), Halt> {
     let mut by_cost: BTreeMap<u64, Neighbours> = BTreeMap::new();
-    for (&(a, b), cost) in &exclusions {
+    work.spend(2 * LOOK_UP * exclusions.len())?;
+    for (&(a, b), cost) in exclusions {
         by_cost.entry(cost.to_bits()).or_default().insert(a, b);
     }
     let noise = |v: u32| match taste.noise {
@@ -130,8 +149,8 @@ pub(super) fn cover(
         arrange(&mut clique.members);
         clique.base = clique.members.len();
         if let Some(pairs) = by_cost.get_mut(&clique.cost.to_bits()) {
-            pairs.extend(&mut clique.members, strictness(clique.cost));
-            let missing = pairs.consume(&clique.members, clique.base);
+            pairs.extend(&mut clique.members, strictness(clique.cost), work)?;
+            let missing = pairs.consume(&clique.members, clique.base, work)?;
             rest.extend(missing.into_iter().map(|pair| (pair, -clique.cost)));
             arrange(&mut clique.members[clique.base..]);
         }
@@ -141,10 +160,10 @@ pub(super) fn cover(
         let mut starts: Vec<u32> = pairs.0.keys().copied().collect();
         starts.sort_by_key(|v| std::cmp::Reverse(pairs.0[v].len() as u64 + noise(*v) / 4));
         for busiest in starts {
-            while let Some(start) = pairs.start(busiest) {
+            while let Some(start) = pairs.start(busiest, work)? {
                 let mut members = start.to_vec();
-                pairs.extend(&mut members, strictness(cost));
-                let missing = pairs.consume(&members, 1);
+                pairs.extend(&mut members, strictness(cost), work)?;
+                let missing = pairs.consume(&members, 1, work)?;
                 if let [a, b] = members[..] {
                     rest.push(((a.min(b), a.max(b)), cost));
                     continue;
@@ -156,5 +175,5 @@ pub(super) fn cover(
             }
         }
     }
-    (cliques, rest)
+    Ok((cliques, rest))
 }

@@ -2,10 +2,12 @@
 //!
 //! The heuristic is min-fill: eliminate the variable whose neighbours lack the fewest edges among
 //! themselves. Ties go to the smaller table, and then to chance. A restart costs about O(n ·
-//! width²) look-ups.
+//! width²) look-ups, which [`Work`] counts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+use super::work::{Halt, Work};
 
 /// A small random generator, for ties only.
 pub(super) struct Chance(pub(super) u64);
@@ -20,6 +22,12 @@ impl Chance {
 /// replaces it.
 const MOST_PAIRS: usize = 20_000;
 
+/// How many steps a look-up among neighbours takes.
+const PROBE: usize = 4;
+
+/// How many entries of a list move in one step.
+const MOVED: usize = 32;
+
 /// Bags of variables, in a forest.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EliminationForest {
@@ -30,10 +38,17 @@ pub(super) struct EliminationForest {
     pub(super) size: f64,
 }
 
+/// Logarithms of table sizes are whole numbers of this part, so that they can be added and taken
+/// away in any order.
+const BITS: f64 = (1u64 << 40) as f64;
+
 struct EliminationGraph<'a> {
     near: Vec<Vec<u32>>,
-    domains: &'a [u16],
-    work: u64,
+    /// The logarithm of the number of values of each variable.
+    bits: Vec<u64>,
+    /// The sum of these logarithms over the neighbours of each variable.
+    near_bits: Vec<u64>,
+    work: &'a mut Work,
 }
 
 impl EliminationGraph<'_> {
@@ -42,62 +57,68 @@ impl EliminationGraph<'_> {
     }
 
     /// The number of edges that eliminating `v` adds, and the logarithm of the size of its table.
-    fn price(&mut self, v: u32) -> (u64, u64) {
+    fn price(&mut self, v: u32) -> Result<(u64, u64), Halt> {
         let near = &self.near[v as usize];
         let d = near.len();
-        let table: f64 = near.iter().map(|&n| f64::from(self.domains[n as usize]).log2()).sum();
-        let table = (table * 1024.0) as u64;
+        let table = self.near_bits[v as usize] >> 30;
         if d * d > MOST_PAIRS {
-            self.work += d as u64;
-            return ((d * d) as u64, table);
+            self.work.spend(8)?;
+            return Ok(((d * d) as u64, table));
         }
         let mut fill = 0;
         for (at, &a) in near.iter().enumerate() {
             fill += near[at + 1..].iter().filter(|&&b| !self.joined(a, b)).count();
         }
-        self.work += (d * d / 2) as u64;
-        (fill as u64, table)
+        self.work.spend(d * d / 2 * PROBE + 8)?;
+        Ok((fill as u64, table))
     }
 
-    fn join(&mut self, a: u32, b: u32) -> bool {
-        match self.near[a as usize].binary_search(&b) {
-            Ok(_) => false,
-            Err(at) => {
-                self.near[a as usize].insert(at, b);
-                let at = self.near[b as usize].partition_point(|&n| n < a);
-                self.near[b as usize].insert(at, a);
-                true
-            }
-        }
+    /// Joins two variables, unless they are joined already.
+    fn join(&mut self, a: u32, b: u32) -> Result<bool, Halt> {
+        let Err(at) = self.near[a as usize].binary_search(&b) else { return Ok(false) };
+        self.near[a as usize].insert(at, b);
+        let at = self.near[b as usize].partition_point(|&n| n < a);
+        self.near[b as usize].insert(at, a);
+        self.near_bits[a as usize] += self.bits[b as usize];
+        self.near_bits[b as usize] += self.bits[a as usize];
+        self.work.spend((self.near[a as usize].len() + self.near[b as usize].len()) / MOVED)?;
+        Ok(true)
     }
 
-    fn leave(&mut self, v: u32) -> Vec<u32> {
+    fn leave(&mut self, v: u32) -> Result<Vec<u32>, Halt> {
         let near = std::mem::take(&mut self.near[v as usize]);
         for &n in &near {
             let list = &mut self.near[n as usize];
             if let Ok(at) = list.binary_search(&v) {
                 list.remove(at);
             }
+            self.near_bits[n as usize] -= self.bits[v as usize];
+            self.work.spend(list.len() / MOVED + PROBE)?;
         }
-        near
+        Ok(near)
     }
 }
 
-/// The bags of a min-fill order, or `None` when finding it takes more than `work` look-ups.
+/// The bags of a min-fill order. `hopeless` says whether a bag alone is more than the budget allows,
+/// which ends the search.
 pub(super) fn min_fill(
-    near: &[Vec<u32>],
+    near: Vec<Vec<u32>>,
     domains: &[u16],
     chance: Option<&mut Chance>,
-    work: u64,
-) -> Option<EliminationForest> {
+    hopeless: impl Fn(&[u32]) -> bool,
+    work: &mut Work,
+) -> Result<EliminationForest, Halt> {
     let n = domains.len();
-    let mut graph = EliminationGraph { near: near.to_vec(), domains, work: 0 };
+    let bits: Vec<u64> = domains.iter().map(|&d| (f64::from(d).log2() * BITS) as u64).collect();
+    let sum = |near: &Vec<u32>| near.iter().map(|&n| bits[n as usize]).sum();
+    let near_bits = near.iter().map(sum).collect();
+    let mut graph = EliminationGraph { near, bits, near_bits, work };
     let mut chance = chance;
     let mut draw = move || chance.as_mut().map_or(0, |chance| chance.next() >> 48);
     let mut version = vec![0u32; n];
     let mut heap = BinaryHeap::new();
     for v in 0..n as u32 {
-        heap.push(Reverse((graph.price(v), draw(), v, 0u32)));
+        heap.push(Reverse((graph.price(v)?, draw(), v, 0u32)));
     }
     let mut position = vec![u32::MAX; n];
     let mut bags: Vec<Vec<u32>> = Vec::with_capacity(n);
@@ -106,17 +127,14 @@ pub(super) fn min_fill(
         if position[v as usize] != u32::MAX || version[v as usize] != stamp {
             continue;
         }
-        if graph.work > work {
-            return None;
-        }
         position[v as usize] = bags.len() as u32;
-        let near = graph.leave(v);
-        graph.work += (near.len() * near.len()) as u64;
+        let mut near = graph.leave(v)?;
+        graph.work.spend(near.len() * near.len() * PROBE)?;
         touched.clear();
         touched.extend(&near);
         for (at, &a) in near.iter().enumerate() {
             for &b in &near[at + 1..] {
-                if graph.join(a, b) {
+                if graph.join(a, b)? {
                     // The price of their common neighbours changes as well.
                     let (few, many) = if graph.near[a as usize].len() < graph.near[b as usize].len()
                     {
@@ -127,7 +145,7 @@ pub(super) fn min_fill(
                     let common = graph.near[few as usize].iter();
                     let common = common.copied().filter(|&c| graph.joined(many, c));
                     touched.extend(common);
-                    graph.work += graph.near[few as usize].len() as u64;
+                    graph.work.spend(graph.near[few as usize].len() * PROBE)?;
                 }
             }
         }
@@ -135,13 +153,15 @@ pub(super) fn min_fill(
         touched.dedup();
         for &t in &touched {
             version[t as usize] += 1;
-            heap.push(Reverse((graph.price(t), draw(), t, version[t as usize])));
+            heap.push(Reverse((graph.price(t)?, draw(), t, version[t as usize])));
         }
-        let mut bag = near;
-        bag.push(v);
-        bags.push(bag);
+        near.push(v);
+        if hopeless(&near) {
+            return Err(Halt::Size);
+        }
+        bags.push(near);
     }
-    Some(forest(bags, &position, domains))
+    Ok(forest(bags, &position, domains))
 }
 
 fn subset(small: &[u32], large: &[u32]) -> bool {

@@ -8,9 +8,14 @@
 
 use super::eliminate::{EliminationForest, table};
 use super::variables::{Factor, FactorKind, VariableNetwork};
+use super::work::{Halt, Work};
 
 /// Adds bits and factors for every group.
-pub(super) fn attach(network: &mut VariableNetwork, forest: &mut EliminationForest) {
+pub(super) fn attach(
+    network: &mut VariableNetwork,
+    forest: &mut EliminationForest,
+    work: &mut Work,
+) -> Result<(), Halt> {
     let mut home = vec![0u32; network.domains.len()];
     let mut best = vec![f64::INFINITY; network.domains.len()];
     for (b, bag) in forest.bags.iter().enumerate() {
@@ -23,6 +28,7 @@ pub(super) fn attach(network: &mut VariableNetwork, forest: &mut EliminationFore
     }
     for group in 0..network.groups.len() {
         let members = network.groups[group].1.clone();
+        work.spend(16 * (forest.bags.len() + members.len()))?;
         join_trees(&members, &home, forest, &network.domains);
         let mut terms: Vec<Vec<u32>> = vec![Vec::new(); forest.bags.len()];
         members.iter().for_each(|&m| terms[home[m as usize] as usize].push(m));
@@ -44,6 +50,7 @@ pub(super) fn attach(network: &mut VariableNetwork, forest: &mut EliminationFore
                 let out = network.domains.len() as u32;
                 network.domains.push(2);
                 insert(&mut forest.bags[b], out);
+                work.spend(forest.bags[b].len() / 16)?;
                 scope.push(out);
                 network.factors.push(Factor { scope, kind: FactorKind::Sum });
                 out
@@ -57,6 +64,7 @@ pub(super) fn attach(network: &mut VariableNetwork, forest: &mut EliminationFore
         }
     }
     forest.size = forest.bags.iter().map(|bag| table(bag, &network.domains)).sum();
+    Ok(())
 }
 
 fn insert(bag: &mut Vec<u32>, variable: u32) {
@@ -67,13 +75,13 @@ fn insert(bag: &mut Vec<u32>, variable: u32) {
 
 /// Hangs the trees that contain members below each other.
 fn join_trees(members: &[u32], home: &[u32], forest: &mut EliminationForest, domains: &[u16]) {
-    let root = |mut b: u32| {
-        while let Some(parent) = forest.parent[b as usize] {
-            b = parent;
+    let mut root: Vec<u32> = (0..forest.bags.len() as u32).collect();
+    for b in forest.order().into_iter().rev() {
+        if let Some(parent) = forest.parent[b as usize] {
+            root[b as usize] = root[parent as usize];
         }
-        b
-    };
-    let mut roots: Vec<u32> = members.iter().map(|&m| root(home[m as usize])).collect();
+    }
+    let mut roots: Vec<u32> = members.iter().map(|&m| root[home[m as usize] as usize]).collect();
     roots.sort_unstable();
     roots.dedup();
     let size = |b: u32| table(&forest.bags[b as usize], domains);

@@ -13,6 +13,9 @@
 //! checks that the mass is the partition function and that nothing that underflowed can matter.
 //! Other rows are computed again with a separate exponent per number ([`number`]). Clipping scores instead would give wrong
 //! answers when two labels beyond the limit exclude each other.
+//!
+//! The search for a tree is bounded: [`Budget::search`] steps ([`work`]). When they end early, the
+//! best tree so far is taken.
 
 mod bags;
 mod best;
@@ -31,36 +34,53 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod variables;
+mod work;
 
 use crate::infer::{Answers, Block, Budget, Unfit};
 use crate::infer::{Kernel, Size, forward_sets_to_own, forward_to_own};
 use crate::model::Model;
 use crate::numeric::Scalar;
+use bags::BagStates;
 use distant::DistantPartners;
+use eliminate::EliminationForest;
 use kernel::Scratch;
 use number::{F32x1, F32x16, F64x1, F64x8, Reach, TableNumber, Wide};
 use rows::RowWeights;
 use tables::BagTables;
-use variables::{Query, VariableNetwork};
+use variables::{Factor, FactorKind, Query, Uncovered, VariableNetwork};
+use work::{Halt, Work};
 
 /// The states are enumerated for this many attempts: those that promise the smallest tables.
 const TRIED: usize = 3;
 
-/// How many look-ups are allowed to find one order.
-const ORDER_WORK: u64 = 400_000_000;
+/// The search ends when this many orders in a row are hopeless.
+const HOPELESS: usize = 2;
 
-/// The variables and the tree of one attempt, or `None` when finding an order takes too long.
+/// The variables of which any values are part of a legal state: labels without a hard relation.
+fn free_variables(network: &VariableNetwork) -> Vec<bool> {
+    let mut free = vec![true; network.classes.len()];
+    free.resize(network.domains.len(), false);
+    let steps = |factor: &&Factor| factor.is_hard() && factor.kind != FactorKind::Step;
+    let hard = network.factors.iter().filter(steps).flat_map(|factor| &factor.scope);
+    let grouped = network.groups.iter().flat_map(|(_, members)| members);
+    hard.chain(grouped).for_each(|&v| free[v as usize] = false);
+    free
+}
+
+/// The variables and the tree of one attempt. A bag with more than `most` states ends it.
 fn plan(
-    model: &Model,
+    uncovered: &Uncovered,
     attempt: usize,
     seed: u64,
-) -> Option<(VariableNetwork, eliminate::EliminationForest)> {
+    most: f64,
+    work: &mut Work,
+) -> Result<(VariableNetwork, EliminationForest), Halt> {
     let taste = cover::Taste {
         strictness: [2.0, f64::INFINITY, 1.5, 4.0][attempt % 4],
         noise: 3 * (attempt / 4) as u64,
         seed: seed.wrapping_add(attempt as u64),
     };
-    let mut network = VariableNetwork::new(model, taste);
+    let mut network = uncovered.cover(taste, work)?;
     let mut near: Vec<Vec<u32>> = vec![Vec::new(); network.domains.len()];
     for factor in &network.factors {
         for &a in &factor.scope {
@@ -73,9 +93,15 @@ fn plan(
     });
     let mut chance = eliminate::Chance(taste.seed);
     let chance = (attempt > 0).then_some(&mut chance);
-    let mut forest = eliminate::min_fill(&near, &network.domains, chance, ORDER_WORK)?;
-    groups::attach(&mut network, &mut forest);
-    Some((network, forest))
+    // Each free label doubles the states of a bag.
+    let free = free_variables(&network);
+    let most = most.log2();
+    let hopeless = |bag: &[u32]| {
+        bag.len() as f64 > most && bag.iter().filter(|&&v| free[v as usize]).count() as f64 > most
+    };
+    let mut forest = eliminate::min_fill(near, &network.domains, chance, hopeless, work)?;
+    groups::attach(&mut network, &mut forest, work)?;
+    Ok((network, forest))
 }
 
 /// A compiled model.
@@ -88,10 +114,16 @@ pub(crate) struct Junction {
     room: f64,
     /// Whether the model has a legal state at all.
     possible: bool,
+    /// The steps of the search, if it ended before all orders were tried.
+    ended: Option<f64>,
 }
 
+/// The states of the best order so far.
+type Found = (VariableNetwork, EliminationForest, Vec<BagStates>);
+
 impl Junction {
-    /// Compiles a model. It tries `restarts` elimination orders in addition to the first.
+    /// Compiles a model. It tries `restarts` elimination orders in addition to the first, unless
+    /// the steps of the search end before.
     pub(crate) fn compile(
         model: &Model,
         budget: &Budget,
@@ -103,48 +135,34 @@ impl Junction {
                 "it cannot handle dense semantics, whose pairs are not written out".to_owned();
             return Err(Unfit::Shape(words));
         }
-        let mut plans = Vec::new();
-        for attempt in 0..=restarts {
-            plans.extend(plan(model, attempt, seed));
-            if plans.is_empty() {
-                let needs = format!(
-                    "too many steps to find an elimination order for {} labels",
-                    model.len()
-                );
-                return Err(Unfit::Budget { needs });
-            }
-        }
-        plans.sort_by(|a, b| a.1.size.total_cmp(&b.1.size));
-        plans.truncate(TRIED);
         // Both passes read about three inputs per state, and the downward pass also writes them.
         let most = (budget.operations / 8.0).min(budget.bytes / 24.0);
-        let mut limit =
-            bags::Limit { states: most as usize, values: (budget.bytes / 3.0) as usize };
-        let mut best = None;
-        let smallest = plans[0].1.size;
-        for (network, forest) in plans {
-            if let Some(states) = bags::enumerate(&network, &forest, &limit) {
-                let total: usize = states.iter().map(|states| states.count).sum();
-                limit.states = total.saturating_sub(1);
-                let full = forest.size;
-                best = Some((network, forest, states));
-                // When almost nothing is ruled out, the sizes of the full tables have decided the
-                // order.
-                if total as f64 > 0.1 * full {
-                    break;
-                }
-            }
-        }
-        let Some((network, forest, states)) = best else {
-            let needs = format!("more than {most:.1e} states (full tables: {smallest:.1e})");
+        let mut work = Work::new(budget.search);
+        let (found, halted) = Junction::search(model, budget, most, restarts, seed, &mut work);
+        let Some((network, forest, states)) = found else {
+            let needs = match halted {
+                Some(Halt::Steps) => format!(
+                    "the search for a junction tree of {} labels ended after {:.0e} steps, which a \
+                     larger limit on the search may change",
+                    model.len(),
+                    budget.search
+                ),
+                _ => format!("more than {most:.1e} states, or than {:.1e} bytes", budget.bytes),
+            };
             return Err(Unfit::Budget { needs });
         };
-        let tables = BagTables::new(&network, &forest, &states);
+        let room = budget.bytes - bags::bytes_of(&states) as f64;
+        let Ok(tables) = BagTables::new(&network, &forest, &states, room) else {
+            let count: usize = states.iter().map(|states| states.count).sum();
+            let needs = format!("more than {:.1e} bytes for {count} states", budget.bytes);
+            return Err(Unfit::Budget { needs });
+        };
         let possible =
             network.constant > f64::NEG_INFINITY && tables.bags.iter().all(|bag| bag.states > 0);
         let room = budget.bytes - tables.bytes() as f64;
         let sources = distant::sources(&tables);
-        let junction = Junction { network, tables, sources, room, possible };
+        let ended = (halted == Some(Halt::Steps)).then_some(budget.search);
+        let junction = Junction { network, tables, sources, room, possible, ended };
         let scratch = Scratch::<Wide>::bytes(&junction.tables);
         if junction.operations() > budget.operations || scratch > room {
             let operations = junction.operations();
@@ -153,6 +171,66 @@ impl Junction {
             return Err(Unfit::Budget { needs });
         }
         Ok(junction)
+    }
+
+    /// The order with the fewest states, and why the search ended, if not all orders were tried to
+    /// the end.
+    fn search(
+        model: &Model,
+        budget: &Budget,
+        most: f64,
+        restarts: usize,
+        seed: u64,
+        work: &mut Work,
+    ) -> (Option<Found>, Option<Halt>) {
+        let uncovered = match Uncovered::new(model, work) {
+            Ok(uncovered) => uncovered,
+            Err(halt) => return (None, Some(halt)),
+        };
+        let (mut plans, mut hopeless, mut halted) = (Vec::new(), 0, None);
+        for attempt in 0..=restarts {
+            match plan(&uncovered, attempt, seed, most, work) {
+                Ok(plan) => {
+                    hopeless = 0;
+                    plans.push(plan);
+                }
+                Err(halt) => {
+                    hopeless += 1;
+                    halted = Some(halt);
+                }
+            }
+            plans.sort_by(|a, b| a.1.size.total_cmp(&b.1.size));
+            plans.truncate(TRIED);
+            if halted == Some(Halt::Steps) || hopeless == HOPELESS {
+                break;
+            }
+        }
+        drop(uncovered);
+        work.release();
+        let mut best: Option<Found> = None;
+        let mut limit = bags::Limit { states: most as usize, bytes: budget.bytes as usize };
+        for (network, forest) in plans {
+            match bags::enumerate(&network, &forest, &limit, work) {
+                Ok(states) => {
+                    let total: usize = states.iter().map(|states| states.count).sum();
+                    limit.states = total.saturating_sub(1);
+                    limit.bytes = (budget.bytes as usize).saturating_sub(bags::bytes_of(&states));
+                    let full = forest.size;
+                    best = Some((network, forest, states));
+                    // When almost nothing is ruled out, the sizes of the full tables have decided
+                    // the order.
+                    if total as f64 > 0.1 * full {
+                        break;
+                    }
+                }
+                Err(Halt::Size) => {}
+                Err(Halt::Steps) => {
+                    halted = Some(Halt::Steps);
+                    break;
+                }
+            }
+        }
+        (best, halted)
     }
 
     /// The number of legal states in all bags.
@@ -346,6 +424,14 @@ impl Junction {
 
 impl Kernel for Junction {
     forward_to_own!();
+
+    fn detail(&self) -> Option<String> {
+        let ended = self.ended?;
+        Some(format!(
+            "the search for a narrower tree ended after {ended:.0e} steps, and a larger limit on the \
+             search may find one"
+        ))
+    }
     forward_sets_to_own!();
 
     fn size(&self) -> Size {

@@ -12,6 +12,7 @@ use super::bags::{BagStates, Codes};
 use super::eliminate::EliminationForest;
 use super::number::Wide;
 use super::variables::{Query, VariableNetwork};
+use super::work::Halt;
 
 /// The distinct fixed weights.
 #[derive(Debug, Default)]
@@ -87,11 +88,13 @@ pub(super) struct BagTables {
 }
 
 impl BagTables {
+    /// Writes the tables, unless they need more than `room` bytes.
     pub(super) fn new(
         network: &VariableNetwork,
         forest: &EliminationForest,
         states: &[BagStates],
-    ) -> BagTables {
+        room: f64,
+    ) -> Result<BagTables, Halt> {
         let order = forest.order();
         let mut number = vec![0u32; order.len()];
         order.iter().enumerate().for_each(|(at, &b)| number[b as usize] = at as u32);
@@ -114,6 +117,7 @@ impl BagTables {
         let mut interned: HashMap<u64, u32> = HashMap::new();
         let mut codes: Vec<Option<Codes>> = states.iter().map(|_| None).collect();
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); order.len()];
+        let mut bytes = 0.0;
         for &b in &order {
             let own = &states[b as usize];
             let parent = forest.parent[b as usize];
@@ -124,6 +128,10 @@ impl BagTables {
                 inputs: labels[b as usize].len() + children[b as usize].len(),
                 ..Bag::default()
             };
+            bytes += 4.0 * (own.count * (bag.inputs + 1)) as f64;
+            if bytes > room {
+                return Err(Halt::Size);
+            }
             let own_codes = segments(own, &network.domains, &mut bag);
             tables.entries += bag.segments.len() - 1;
             let factors = factors[b as usize].iter().map(|&f| &network.factors[f as usize]);
@@ -170,7 +178,7 @@ impl BagTables {
         let wide = logarithm.iter().map(|&ln| Wide::exp(ln)).collect();
         tables.weights = FixedWeights { logarithm, double, single, wide };
         tables.questions(network, states, &places, &number);
-        tables
+        Ok(tables)
     }
 
     /// Finds a bag for each query. Queries without one are distant.
@@ -305,14 +313,21 @@ fn segments(own: &BagStates, domains: &[u16], bag: &mut Bag) -> Codes {
         own.variables[..own.shared].iter().map(|&v| domains[v as usize]).collect();
     let mut codes = Codes::new(&sizes, own.count);
     for state in 0..own.count {
+        let separator = &own.row(state)[..own.shared];
+        if state > 0 && separator == &own.row(state - 1)[..own.shared] {
+            continue;
+        }
         let entry = bag.segments.len() as u32;
-        if codes.insert(own.row(state)[..own.shared].iter().copied(), entry) {
+        if codes.insert(separator.iter().copied(), entry) {
             bag.segments.push(state as u32);
         }
     }
     bag.segments.push(own.count as u32);
     codes
 }
+
+/// How many logarithms [`weigh`] remembers.
+const RECENT: usize = 256;
 
 /// Computes the fixed weights of the states, scaled so that the largest is one. Returns what was
 /// divided out.
@@ -332,11 +347,18 @@ fn weigh(
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
     if costs.iter().any(|&cost| cost != least) {
         bag.weight.reserve_exact(own.count);
+        // The same few costs come again and again.
+        let mut recent = [(f64::NAN, 0u32); RECENT];
         for cost in costs {
-            let next = interned.len() as u32;
             // Not minus zero, which has different bits.
             let logarithm = 0.0 - (cost - least);
-            bag.weight.push(*interned.entry(logarithm.to_bits()).or_insert(next));
+            let bits = logarithm.to_bits();
+            let slot = &mut recent[(bits.wrapping_mul(crate::numeric::GOLDEN) >> 56) as usize];
+            if slot.0 != logarithm {
+                let next = interned.len() as u32;
+                *slot = (logarithm, *interned.entry(bits).or_insert(next));
+            }
+            bag.weight.push(slot.1);
         }
     }
     if least.is_finite() { -least } else { 0.0 }

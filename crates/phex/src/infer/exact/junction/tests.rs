@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::Junction;
 use crate::graph::LabelId;
 use crate::infer::exact::brute::Brute;
-use crate::infer::{Answers, Block, Budget, Evidence, Unfit};
+use crate::infer::{Answers, Block, Budget, Evidence, Kernel, Unfit};
 use crate::model::{Model, OneOfGroup, Relation};
 use crate::numeric::{Scalar, log_add};
 use crate::testkit::RandomGraph;
@@ -300,11 +300,44 @@ fn models_over_the_budget_are_refused() {
     }
     let names = (0..1600).map(|label| format!("l{label}")).collect();
     let model = Model::from_parts(names, vec![0.0; 1600], 0.0, relations, Vec::new());
-    let start = std::time::Instant::now();
-    let budget = Budget { operations: 1e7, bytes: 1e8 };
+    let budget = Budget { operations: 1e7, bytes: 1e8, ..Budget::default() };
     let refused = Junction::compile(&model, &budget, 2, 0);
     assert!(matches!(refused, Err(Unfit::Budget { .. })), "{refused:?}");
-    assert!(start.elapsed().as_secs() < 20);
+}
+
+/// Fewer steps find the same trees in the same order, until they are too few for any.
+#[test]
+fn a_bounded_search_keeps_the_best_tree_so_far_and_says_so() {
+    let (mut random, mut cut, mut refused) = (Random::seed_from_u64(9), 0, 0);
+    for _ in 0..20 {
+        let model = random_model(&mut random, 12);
+        let at = |search: f64| {
+            let budget = Budget { search, ..Budget::default() };
+            Junction::compile(&model, &budget, 4, 0)
+        };
+        let whole = at(f64::INFINITY).expect("small models fit");
+        assert_eq!(whole.detail(), None);
+        for search in [1e5, 3e4, 1e4, 3e3, 1e3] {
+            match at(search) {
+                Ok(part) => {
+                    assert!(part.states() >= whole.states());
+                    match part.detail() {
+                        None => assert_eq!(part.states(), whole.states()),
+                        Some(words) => {
+                            assert!(words.contains("ended after"), "{words}");
+                            cut += 1;
+                        }
+                    }
+                }
+                Err(Unfit::Budget { needs }) => {
+                    assert!(needs.contains("ended after"), "{needs}");
+                    refused += 1;
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+    assert!(cut > 0 && refused > 0, "{cut} cut short, {refused} refused");
 }
 
 /// Computes one pass over a chain by hand. `cost` is for a child that is on below a parent that is

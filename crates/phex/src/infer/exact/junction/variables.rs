@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 
 use super::cover::{Clique, Taste, cover};
+use super::work::{Halt, Work};
 use crate::model::{Model, Relation};
 
 /// How a factor assigns costs to the values of its scope.
@@ -281,8 +282,20 @@ impl Draft {
     }
 }
 
-impl VariableNetwork {
-    pub(super) fn new(model: &Model, taste: Taste) -> VariableNetwork {
+/// What all attempts share: the network before its exclusions are covered.
+pub(super) struct Uncovered {
+    network: VariableNetwork,
+    /// The sets of mutually exclusive variables, and the relation of each.
+    relations: Vec<usize>,
+    sets: Vec<Clique>,
+    exclusions: HashMap<(u32, u32), f64>,
+    /// How many relations each variable has.
+    links: Vec<u32>,
+}
+
+impl Uncovered {
+    pub(super) fn new(model: &Model, work: &mut Work) -> Result<Uncovered, Halt> {
+        work.spend(64 * (model.relations().len() + model.len()))?;
         let draft = Draft::new(model);
         let classes = draft.classes();
         let mut variable = vec![0u32; model.len()];
@@ -295,10 +308,10 @@ impl VariableNetwork {
             factors: Vec::new(),
             chains: Vec::new(),
             variable: variable.clone(),
-            bias: draft.bias.clone(),
+            bias: draft.bias,
             constant: draft.constant,
             groups: Vec::new(),
-            queries: draft.queries.clone(),
+            queries: draft.queries,
             classes: classes.clone(),
         };
         let mut exclusions: HashMap<(u32, u32), f64> = HashMap::new();
@@ -316,7 +329,7 @@ impl VariableNetwork {
             let kind = FactorKind::Unary([f64::INFINITY, 0.0]);
             network.factors.push(Factor { scope: vec![variable[label as usize]], kind });
         }
-        let mut sets = Vec::new();
+        let (mut relations, mut sets) = (Vec::new(), Vec::new());
         for (at, labels, cost) in &draft.sets {
             let mut members: Vec<u32> = labels.iter().map(|&l| variable[l as usize]).collect();
             members.sort_unstable();
@@ -324,52 +337,54 @@ impl VariableNetwork {
             if let [a, b] = members[..] {
                 *exclusions.entry((a, b)).or_default() += cost;
             } else if members.len() > 2 {
-                sets.push((*at, Clique { members, base: 0, cost: *cost }));
+                relations.push(*at);
+                sets.push(Clique { members, base: 0, cost: *cost });
             }
         }
-        network.count(sets, exclusions, taste);
         for labels in draft.one_of {
             let mut members: Vec<u32> = labels.iter().map(|&l| variable[l as usize]).collect();
             members.sort_unstable();
             members.dedup();
             network.groups.push((labels, members));
         }
-        network
-    }
-
-    /// Covers the exclusions with cliques, and writes these as chains of counters.
-    fn count(
-        &mut self,
-        sets: Vec<(usize, Clique)>,
-        exclusions: HashMap<(u32, u32), f64>,
-        taste: Taste,
-    ) {
-        let mut links = vec![0u32; self.domains.len()];
-        let scopes = self.factors.iter().map(|factor| &factor.scope);
+        let mut links = vec![0u32; network.domains.len()];
+        let scopes = network.factors.iter().map(|factor| &factor.scope);
         scopes.flatten().for_each(|&v| links[v as usize] += 1);
         exclusions.keys().for_each(|&(a, b)| {
             links[a as usize] += 1;
             links[b as usize] += 1;
         });
-        let (relations, sets): (Vec<usize>, Vec<Clique>) = sets.into_iter().unzip();
-        let (cliques, pairs) = cover(sets, exclusions, &links, taste);
+        Ok(Uncovered { network, relations, sets, exclusions, links })
+    }
+
+    /// Covers the exclusions with cliques, and writes these as chains of counters.
+    pub(super) fn cover(&self, taste: Taste, work: &mut Work) -> Result<VariableNetwork, Halt> {
+        work.spend(16 * (self.network.factors.len() + self.network.queries.len()))?;
+        let mut network = self.network.clone();
+        let (cliques, pairs) =
+            cover(self.sets.clone(), &self.exclusions, &self.links, taste, work)?;
         for ((a, b), cost) in pairs {
             let kind = FactorKind::Table([[0.0, 0.0], [0.0, cost]]);
-            self.factors.push(Factor { scope: vec![a, b], kind });
+            network.factors.push(Factor { scope: vec![a, b], kind });
         }
         for (at, clique) in cliques.iter().enumerate() {
-            let chain = self.chain(clique);
+            work.spend(32 * clique.members.len())?;
+            let chain = network.chain(clique);
             // The members of the relation come first, so that the first steps count its violations.
-            if let Some(&relation) = relations.get(at)
+            if let Some(&relation) = self.relations.get(at)
                 && !clique.cost.is_infinite()
             {
                 let steps = chain.steps[..clique.base - 1].iter();
-                self.queries[relation] = Query::Products(steps.map(|&(n, y, _)| (n, y)).collect());
+                network.queries[relation] =
+                    Query::Products(steps.map(|&(n, y, _)| (n, y)).collect());
             }
-            self.chains.push(chain);
+            network.chains.push(chain);
         }
+        Ok(network)
     }
+}
 
+impl VariableNetwork {
     fn chain(&mut self, clique: &Clique) -> Chain {
         let most = if clique.cost.is_infinite() { 1 } else { u16::MAX - 2 };
         let mut before = clique.members[0];

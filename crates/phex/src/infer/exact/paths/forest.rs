@@ -6,6 +6,10 @@
 //! does each set of roots. One-of groups and exclusions between labels of the same tree only rule out
 //! ends of paths: a group needs exactly one of its labels on the path, and an exclusion between a
 //! label and one below it means that the lower one is never on.
+//!
+//! One soft relation leaves the whole model to `family`, also where other components are hard. An
+//! engine for each component would have to join their best sets, samples, expectations and forms for
+//! devices, and `family` handles the whole in one pass.
 
 use std::collections::{HashMap, HashSet};
 
