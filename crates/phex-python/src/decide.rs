@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use numpy::PyArray1;
-use phex::Error;
 use phex::decide::{Decision, Decisions};
 use phex::infer::Number;
 use pyo3::prelude::*;
@@ -11,6 +10,7 @@ use pyo3::prelude::*;
 use crate::arrays::{Scores, matrix, vector};
 use crate::errors::Failure;
 use crate::graph::Graph;
+use crate::threads::detached;
 
 /// The label set of each row (rows × labels), and the label that the rule chose.
 ///
@@ -40,6 +40,6 @@ fn decided<T: Number>(
     graph: &Graph,
     rule: &Decision,
     marginals: Cow<'_, [T]>,
-) -> Result<Decisions, Error> {
-    py.detach(|| phex::decide::decide(rule, &graph.0, &marginals))
+) -> Result<Decisions, Failure> {
+    Ok(detached(py, || phex::decide::decide(rule, &graph.0, &marginals))??)
 }
