@@ -10,7 +10,28 @@ use std::io::{self, Write as _};
 pub(crate) fn say(text: impl Display) {
     let text = text.to_string();
     // A closed pipe or a full disk must not end the work.
-    let _ = writeln!(io::stderr().lock(), "{}", visible(&text));
+    let _ = writeln!(io::stderr().lock(), "{}", visible(&shortened(&text)));
+}
+
+/// A word of more bytes than this is cut.
+const LONGEST_WORD: usize = 1000;
+/// How many characters of it are shown.
+const SHOWN: usize = 100;
+
+/// A text whose long words, such as names of a megabyte, are cut.
+fn shortened(text: &str) -> Cow<'_, str> {
+    let words = || text.split_inclusive(char::is_whitespace);
+    if !words().any(|word| word.len() > LONGEST_WORD) {
+        return Cow::Borrowed(text);
+    }
+    let short = |word: &str| match word.char_indices().nth(SHOWN) {
+        Some((end, _)) if word.len() > LONGEST_WORD => {
+            let space = word.chars().next_back().filter(|last| last.is_whitespace());
+            format!("{}…{}", &word[..end], space.map(String::from).unwrap_or_default())
+        }
+        _ => word.to_owned(),
+    };
+    Cow::Owned(words().map(short).collect())
 }
 
 /// A text with control characters as escapes, except line breaks and tabs. Marks that reverse the direction of text count
@@ -36,7 +57,15 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{shortened, visible};
+
+    #[test]
+    fn long_words_are_cut() {
+        let long = "é".repeat(600);
+        let cut = format!("the label {}… is no label", "é".repeat(100));
+        assert_eq!(shortened(&format!("the label {long} is no label")), cut);
+        assert_eq!(shortened("a  b\n"), "a  b\n");
+    }
 
     #[test]
     fn control_characters_are_escaped() {
