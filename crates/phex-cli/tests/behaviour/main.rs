@@ -8,6 +8,7 @@ mod attack;
 mod common;
 mod demo;
 mod device;
+mod fuzz;
 mod graph;
 mod hostile;
 mod infer;
