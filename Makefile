@@ -13,7 +13,7 @@ RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Tests that cannot run append a line to it, which names the test and the reason.
 export PHEX_SKIPPED := $(abspath target/skipped.txt)
 
-.PHONY: help test fmt clippy doc unit truth attack sbom theorem candle cuda cuda-emulated deny python docs package msrv names wheel demo \
+.PHONY: help test fmt clippy doc unit truth attack fuzz sbom theorem candle cuda cuda-emulated deny advisories python docs package msrv names wheel demo \
   bench bench-python bench-reconcile peers peers-check schema clean
 .DEFAULT_GOAL := help
 
@@ -58,8 +58,24 @@ truth: ## exact engines against enumeration, a million graphs with a row: make t
 
 # Edited files, claims, kills, full disks, closed pipes, two writers, limits; every attack has a seed.
 ATTACKS ?= 10000
-attack: ## attacks on the command line; ends with a table: make attack ATTACKS=10000
-	PHEX_ATTACK=$(ATTACKS) $(CARGO) test --locked -p phex-cli --test behaviour -- --nocapture attacks_have_no_findings
+KILLS ?= 1000
+attack: ## attacks on the command line; ends with a table: make attack ATTACKS=10000 KILLS=1000
+	PHEX_ATTACK=$(ATTACKS) PHEX_KILLS=$(KILLS) $(CARGO) test --locked -p phex-cli --test behaviour -- --nocapture attacks_have_no_findings
+
+# Goes on from the seeds; what it finds on the way stays in fuzz/corpus. A finding is in fuzz/artifacts.
+SECONDS ?= 60
+FUZZ_TARGETS := graphs tables evidence bundles checkpoints uai ising infer_oracle
+fuzz: ## every reader and exact inference on made-up bytes: make fuzz SECONDS=60
+	@if ! rustup toolchain list 2>/dev/null | grep -q nightly; then \
+	  echo "make fuzz: skipped, because there is no nightly compiler: rustup toolchain install nightly"; \
+	elif ! rustup run nightly cargo fuzz --version >/dev/null 2>&1; then \
+	  echo "make fuzz: skipped, because there is no cargo-fuzz: cargo install cargo-fuzz"; \
+	else for target in $(FUZZ_TARGETS); do \
+	  mkdir -p fuzz/corpus/$$target; \
+	  echo "== $$target"; \
+	  rustup run nightly cargo fuzz run --fuzz-dir fuzz --sanitizer none $$target \
+	    fuzz/corpus/$$target fuzz/seeds/$$target -- -max_total_time=$(SECONDS) -print_final_stats=1 || exit 1; \
+	done; fi
 
 sbom: ## the dependencies of the command as a software bill of materials, in target/sbom.json
 	$(CARGO) metadata --locked --format-version 1 | python3 lab/python/sbom.py > target/sbom.json
@@ -117,6 +133,15 @@ cuda: $(PYTHON_STAMP) ## quick tests of the CUDA kernels on an emulated driver
 # Installs the tool once, into target/.
 deny: $(DENY) ## licences, sources and bans of the dependencies
 	PATH="$(abspath $(TOOLS)/bin):$$PATH" $(CARGO) deny --log-level error check bans licenses sources
+
+# The database is a repository that is cloned, so it is not part of `make test`.
+ADVISORIES := https://github.com/RustSec/advisory-db
+advisories: ## known vulnerabilities of the dependencies, where their database can be had
+	@mkdir -p target
+	@if ! GIT_TERMINAL_PROMPT=0 timeout 60 git ls-remote --exit-code $(ADVISORIES) HEAD > target/advisories.txt 2>&1; then \
+	  echo "make advisories: skipped, because the database cannot be had: $$(tail -n 1 target/advisories.txt)"; \
+	else $(MAKE) --no-print-directory $(DENY) && \
+	  PATH="$(abspath $(TOOLS)/bin):$$PATH" $(CARGO) deny --log-level error check advisories; fi
 
 $(DENY):
 	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --debug --root $(TOOLS) --target-dir target/tools-build

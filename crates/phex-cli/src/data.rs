@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use phex_io::{Dataset, DatasetFormat, DatasetOptions, FeatureKind, FeatureSchema};
+use phex_io::{Dataset, DatasetFormat, DatasetOptions, FeatureKind, FeatureSchema, Unseen};
 use phex_train::LabelSettings;
 
 use crate::args::{DataArguments, LabelArguments};
@@ -52,15 +52,15 @@ impl DataArguments {
 }
 
 /// Categories that the training data did not have.
-pub(crate) fn unseen(data: &Dataset) -> Vec<String> {
-    let say = |unseen: &phex_io::Unseen| {
+pub(crate) fn unseen(unseen: &[Unseen]) -> Vec<String> {
+    let say = |unseen: &Unseen| {
         format!(
             "the column `{}` has {} cells with categories that the training data did not have, such \
              as `{}`; they count as missing",
             unseen.column, unseen.count, unseen.first
         )
     };
-    data.unseen.iter().map(say).collect()
+    unseen.iter().map(say).collect()
 }
 
 /// Columns that are no features because they number the rows.

@@ -127,7 +127,7 @@ fn of_model(
     let (evaluation, comparison) =
         predictor.evaluate_beside_baselines(&examples, options, best.as_ref())?;
     let mut notes = predict::notes(&predictor, best.as_ref());
-    notes.extend(data::unseen(&data));
+    notes.extend(data::unseen(&data.unseen));
     Ok(Evaluated { graph: bundle.graph, evaluation, comparison: Some(comparison), notes })
 }
 

@@ -9,7 +9,9 @@ use anyhow::{Context as _, bail};
 use phex::decide::Decision;
 use phex::infer::{Engine, Method};
 use phex::model::Model;
-use phex_io::{Dataset, Output, Precision, ScoreRows, ScoreValues, ScoreWriter, TableFormat};
+use phex_io::{
+    Dataset, FeatureReader, Output, Precision, ScoreRows, ScoreValues, ScoreWriter, TableFormat,
+};
 use phex_train::{Predictor, TrainedModel};
 use serde::Serialize;
 
@@ -61,13 +63,12 @@ pub(crate) fn run(command: &PredictCommand) -> anyhow::Result<Outcome> {
     let options = command.data.options(Some(schema(&model)?))?;
     let piece = device.piece(PIECE, model.graph.len());
     for file in files {
-        let data = phex_io::read_dataset(std::slice::from_ref(file), &options, None)?;
-        notes.extend(data::unseen(&data));
-        for first in (0..data.rows()).step_by(piece) {
+        let mut reader = FeatureReader::open(file, &options)?;
+        while let Some(data) = reader.next_rows(piece)? {
             crate::interrupt::check()?;
-            let rows = first..(first + piece).min(data.rows());
-            writer.write(&predictors, command.decide.as_ref(), &data, rows)?;
+            writer.write(&predictors, command.decide.as_ref(), &data)?;
         }
+        notes.extend(data::unseen(&reader.unseen()));
     }
     let summary = PredictionSummary {
         version: env!("CARGO_PKG_VERSION"),
@@ -217,9 +218,9 @@ impl PredictionWriter {
         predictors: &Predictors<'_>,
         decision: Option<&Decision>,
         data: &Dataset,
-        rows: std::ops::Range<usize>,
     ) -> anyhow::Result<()> {
         let (predictor, features) = (predictors.predictor, &data.features);
+        let rows = 0..data.rows();
         let probabilities = predictor.probabilities(features, rows.clone())?;
         match (&mut self.table, decision) {
             (PredictionTable::Sets { out, json_lines }, Some(decision)) => {
@@ -255,8 +256,7 @@ impl PredictionWriter {
                 }
             }
             (PredictionTable::Probabilities(writer), _) => {
-                let kept =
-                    data.kept.iter().map(|(_, cells)| cells[rows.clone()].to_vec()).collect();
+                let kept = data.kept.iter().map(|(_, cells)| cells.clone()).collect();
                 let values = ScoreValues::F32(probabilities);
                 writer.write_rows(&ScoreRows { count: rows.len(), values, kept })?;
             }

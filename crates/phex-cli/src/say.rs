@@ -17,7 +17,28 @@ use phex::model::Model;
 pub(crate) fn say(text: impl Display) {
     let text = text.to_string();
     // A closed pipe or a full disk must not end the work.
-    let _ = writeln!(io::stderr().lock(), "{}", visible(&text));
+    let _ = writeln!(io::stderr().lock(), "{}", visible(&shortened(&text)));
+}
+
+/// A word of more bytes than this is cut.
+const LONGEST_WORD: usize = 1000;
+/// How many characters of it are shown.
+const SHOWN: usize = 100;
+
+/// A text whose long words, such as names of a megabyte, are cut.
+fn shortened(text: &str) -> Cow<'_, str> {
+    let words = || text.split_inclusive(char::is_whitespace);
+    if !words().any(|word| word.len() > LONGEST_WORD) {
+        return Cow::Borrowed(text);
+    }
+    let short = |word: &str| match word.char_indices().nth(SHOWN) {
+        Some((end, _)) if word.len() > LONGEST_WORD => {
+            let space = word.chars().next_back().filter(|last| last.is_whitespace());
+            format!("{}…{}", &word[..end], space.map(String::from).unwrap_or_default())
+        }
+        _ => word.to_owned(),
+    };
+    Cow::Owned(words().map(short).collect())
 }
 
 /// Chooses an engine for a model. After a second it says that this takes time.
@@ -71,7 +92,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use super::{patiently, visible};
+    use super::{patiently, shortened, visible};
 
     #[test]
     fn slow_work_is_announced_and_fast_work_is_not() {
@@ -81,6 +102,14 @@ mod tests {
         assert_eq!(patiently(Duration::ZERO, announce, || heard.recv()), Ok(()));
         let never = || panic!("announced");
         assert_eq!(patiently(Duration::from_secs(3600), never, || 7), 7);
+    }
+
+    #[test]
+    fn long_words_are_cut() {
+        let long = "é".repeat(600);
+        let cut = format!("the label {}… is no label", "é".repeat(100));
+        assert_eq!(shortened(&format!("the label {long} is no label")), cut);
+        assert_eq!(shortened("a  b\n"), "a  b\n");
     }
 
     #[test]

@@ -59,7 +59,8 @@ pub use models::uai::{
 };
 pub use tables::{
     Dataset, DatasetFormat, DatasetOptions, EvidenceReader, EvidenceRows, FeatureColumn,
-    FeatureKind, FeatureSchema, Features, LabelForm, Precision, ScoreOptions, ScoreReader,
-    ScoreRows, ScoreValues, ScoreWriter, TableFormat, Target, TargetOptions, TargetRow,
-    TargetSource, Targets, Unlisted, Unseen, read_dataset, read_label_names, read_label_weights,
+    FeatureKind, FeatureReader, FeatureSchema, Features, LabelForm, Precision, ScoreOptions,
+    ScoreReader, ScoreRows, ScoreValues, ScoreWriter, TableFormat, Target, TargetOptions,
+    TargetRow, TargetSource, Targets, Unlisted, Unseen, read_dataset, read_label_names,
+    read_label_weights,
 };

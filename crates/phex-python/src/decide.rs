@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use numpy::PyArray1;
-use phex::Error;
 use phex::decide::{Decision, Decisions};
 use phex::infer::Number;
 use pyo3::prelude::*;
@@ -62,6 +61,6 @@ fn decided<T: Number>(
     graph: &Graph,
     rule: &Decision,
     marginals: Cow<'_, [T]>,
-) -> Result<Decisions, Error> {
-    py.detach(|| phex::decide::decide(rule, &graph.0, &marginals))
+) -> Result<Decisions, Failure> {
+    Ok(detached(py, || phex::decide::decide(rule, &graph.0, &marginals))??)
 }

@@ -5,6 +5,7 @@
 //! that a run is never resumed from the weights of another one.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
 use phex_io::{Tensor, TensorData, read_tensors, write_tensors};
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::examples::mix;
+use crate::head::Head;
 use crate::trainer::{BestWeights, EpochRecord, Trainer, TrainerState};
 
 const KEY: &str = "phex-checkpoint";
@@ -158,26 +160,27 @@ impl Checkpoint {
         self.copy("optimiser.second", &mut state.optimiser.second)?;
         self.copy("optimiser.average", &mut state.optimiser.average)?;
         state.optimiser.steps = self.header.optimiser_steps;
+        // Mean squares and variances stand under a root.
+        not_negative("optimiser.second", &state.optimiser.second)?;
+        variances("averages", &state.head)?;
         if let Some(learned) = &mut state.strengths {
             learned.strengths.set(&self.wide("strengths.values", learned.gradient.len())?);
             learned.gradient = self.wide("strengths.gradient", learned.gradient.len())?;
             learned.first = self.wide("strengths.first", learned.first.len())?;
             learned.second = self.wide("strengths.second", learned.second.len())?;
+            not_negative("strengths.second", &learned.second)?;
             learned.steps = self.header.strength_steps;
             learned.rows = self.header.strength_rows;
         }
         if let Some((metric, epoch)) = self.header.best {
             let strengths = state.strengths.as_ref().map_or(0, |learned| learned.gradient.len());
-            let mut best = BestWeights {
-                metric,
-                epoch,
-                weights: state.head.weights.clone(),
-                averages: state.head.averages.clone(),
-                strengths: self.wide("best.strengths", strengths)?,
-            };
+            let mut best = state.head.clone();
             self.copy("best.weights", &mut best.weights)?;
             self.copy("best.averages", &mut best.averages)?;
-            state.best = Some(best);
+            variances("best.averages", &best)?;
+            let strengths = self.wide("best.strengths", strengths)?;
+            let Head { weights, averages, .. } = best;
+            state.best = Some(BestWeights { metric, epoch, weights, averages, strengths });
         }
         let header = &self.header;
         (state.stage, state.epoch, state.step) = (header.stage, header.epoch, header.step);
@@ -189,23 +192,38 @@ impl Checkpoint {
 
     /// Checks that the place where the run stands is one of its places.
     fn check_place(&self, trainer: &Trainer<'_>) -> Result<(), Error> {
-        let CheckpointHeader { stage, epoch, best, .. } = self.header;
+        let CheckpointHeader { stage, epoch, step, best, stale, .. } = self.header;
         let stages = &trainer.config().stages;
         let done = self.history.len();
         let before = stages.iter().take(stage).map(|stage| stage.epochs).sum::<usize>();
+        let numbered = self.history.iter().zip(1..).all(|(record, epoch)| record.epoch == epoch);
         let place = stages.get(stage).is_some_and(|stage| epoch <= stage.epochs)
             && (epoch..=before.saturating_add(epoch)).contains(&done)
-            && best.is_none_or(|(_, best)| (1..=done).contains(&best));
-        if place {
-            return Ok(());
+            && best.is_none_or(|(_, best)| (1..=done).contains(&best))
+            && stale <= epoch
+            && numbered;
+        if !place {
+            return Err(elsewhere("it stands at an epoch that the run does not have"));
         }
-        let message = "it stands at an epoch that the run does not have";
-        Err(Error::OtherRun { message: String::from(message) })
+        let steps = trainer.steps_of_stage(stage)?;
+        let most = if epoch < stages[stage].epochs { steps } else { 0 };
+        let all = (epoch as u64).checked_mul(steps as u64);
+        let all = all.and_then(|all| all.checked_add(step as u64));
+        let CheckpointHeader { optimiser_steps, strength_steps, .. } = self.header;
+        if step > most || all != Some(optimiser_steps) || strength_steps > optimiser_steps {
+            return Err(elsewhere("it stands at a step that the run does not have"));
+        }
+        let CheckpointHeader { loss_sum, row_sum, strength_rows, .. } = self.header;
+        let sums = loss_sum.is_finite()
+            && [row_sum, strength_rows].iter().all(|sum| (0.0..f64::INFINITY).contains(sum))
+            && best.is_none_or(|(metric, _)| !metric.is_nan());
+        if sums { Ok(()) } else { Err(elsewhere("its sums are not numbers of 0 or more")) }
     }
 
     fn copy(&self, name: &str, into: &mut [f32]) -> Result<(), Error> {
         match self.tensors.get(name).map(|tensor| &tensor.data) {
             Some(TensorData::F32(values)) if values.len() == into.len() => {
+                every(name, values, |value| value.is_finite())?;
                 into.copy_from_slice(values);
                 Ok(())
             }
@@ -215,14 +233,51 @@ impl Checkpoint {
 
     fn wide(&self, name: &str, length: usize) -> Result<Vec<f64>, Error> {
         match self.tensors.get(name).map(|tensor| &tensor.data) {
-            Some(TensorData::F64(values)) if values.len() == length => Ok(values.clone()),
+            Some(TensorData::F64(values)) if values.len() == length => {
+                every(name, values, |value| value.is_finite())?;
+                Ok(values.clone())
+            }
             _ => Err(damaged(name)),
         }
     }
 }
 
+fn elsewhere(message: &str) -> Error {
+    Error::OtherRun { message: String::from(message) }
+}
+
 fn damaged(name: &str) -> Error {
     Error::OtherRun { message: format!("its tensor `{name}` is missing or of another size") }
+}
+
+/// Refuses a tensor with a value that no run has.
+fn every<T: Copy + Display>(
+    name: &str,
+    values: &[T],
+    good: impl Fn(T) -> bool,
+) -> Result<(), Error> {
+    match values.iter().position(|value| !good(*value)) {
+        None => Ok(()),
+        Some(at) => {
+            let value = values[at];
+            let message = format!("its tensor `{name}` has the value {value} at {at}");
+            Err(Error::OtherRun { message })
+        }
+    }
+}
+
+fn not_negative<T: Copy + Display + PartialOrd + Default>(
+    name: &str,
+    values: &[T],
+) -> Result<(), Error> {
+    every(name, values, |value| value >= T::default())
+}
+
+/// Refuses negative running variances.
+fn variances(name: &str, head: &Head) -> Result<(), Error> {
+    let parts = &head.layout().averages;
+    let mut variances = parts.iter().filter(|part| part.name.ends_with("variance"));
+    variances.try_for_each(|part| not_negative(name, &head.averages[part.range.clone()]))
 }
 
 /// A text that differs when configuration, graph, engine or data differ.

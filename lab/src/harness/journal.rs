@@ -158,4 +158,24 @@ mod tests {
             }
         }
     }
+
+    /// A file of another program whose lines also start with a field `job`.
+    #[cfg(unix)]
+    #[test]
+    fn a_foreign_file_behind_a_link_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, link) = (folder.path().join("mine.jsonl"), folder.path().join("runs.jsonl"));
+        std::os::unix::fs::symlink(&mine, &link).unwrap();
+        let line = "{\"job\": \"thesis\", \"mine\": 1}";
+        let near = "{\"job\":\"thesis\",\"mine\":1}";
+        for foreign in [String::from(line), format!("{line}\n"), near.into(), format!("{near}\n")] {
+            std::fs::write(&mine, &foreign).unwrap();
+            for resume in [false, true] {
+                let error = Journal::open(&link, resume).unwrap_err().to_string();
+                assert!(error.contains("runs.jsonl:1"), "{foreign:?}: {error}");
+                assert_eq!(std::fs::read_to_string(&mine).unwrap(), foreign);
+            }
+        }
+        assert!(link.is_symlink());
+    }
 }

@@ -61,11 +61,14 @@ pub(crate) fn use_threads(threads: Option<usize>) {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let most = THREADS.max(THREADS_PER_PROCESSOR * processors);
     let threads = threads.filter(|threads| *threads > 0).unwrap_or(processors).min(most);
-    let pool = || rayon::ThreadPoolBuilder::new();
-    if pool().num_threads(threads).build_global().is_err() {
-        // Fails only if a pool exists already, which is then used.
-        let _ = pool().num_threads(1).use_current_thread().build_global();
-    }
+    let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads);
+    // The global pool can be built once only, even if that fails, so another one shows whether threads can be had.
+    let global = match pool(threads).build() {
+        Ok(_) => pool(threads),
+        Err(_) => pool(1).use_current_thread(),
+    };
+    // Fails if a pool exists already, which is then used.
+    let _ = global.build_global();
 }
 
 /// A row of zeros, for a model that holds its own scores.

@@ -48,7 +48,7 @@ impl TrainingTables {
             (options.features, options.schema) = (None, Some(training.schema.clone()));
             options.targets = Some(read_labels(&arguments.valid, &arguments.valid_labels)?);
             let read = phex_io::read_dataset(&arguments.valid, &options, Some(graph))?;
-            notes.extend(unseen(&read));
+            notes.extend(unseen(&read.unseen));
             validation = Some(read);
         }
         Ok(TrainingTables { training, validation, labels, notes })

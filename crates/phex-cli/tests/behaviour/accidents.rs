@@ -203,10 +203,30 @@ fn texts_of_strangers_do_not_control_the_terminal() {
     let path = animals.path();
     fs::write(path.join("s.csv"), "animal,dog,\u{1b}[31mcat\u{9b}\n1,2,3\n").unwrap();
     fs::write(path.join("m.uai"), "MARKOV\n1\n\u{1b}]0;x\u{7}\n").unwrap();
+    let train =
+        [&TRAIN[..], &["--epochs", "1", "--threads", "1", "--quiet", "--out", "m"]].concat();
+    let (status, _, error) = run(path, &train, "");
+    assert_eq!(status, 0, "{error}");
+    // A column of the training data, and a label.
+    let edit = |part: &str, from: &str, to: &str| {
+        let (from, to) = (format!("\"{from}\""), format!("\"{to}\""));
+        let text = fs::read_to_string(path.join("m").join(part)).unwrap();
+        assert!(text.contains(&from), "{part}: {text}");
+        let folder = path.join(part.trim_end_matches(".json"));
+        fs::create_dir(&folder).unwrap();
+        for file in ["config.json", "graph.json", "model.safetensors"] {
+            fs::copy(path.join("m").join(file), folder.join(file)).unwrap();
+        }
+        fs::write(folder.join(part), text.replace(&from, &to)).unwrap();
+    };
+    edit("config.json", "fur", "\\u001b[31mfur\\r\\u0000");
+    edit("graph.json", "husky", "\\u001b[31mhusky");
     for arguments in [
         &["infer", "g.toml", "--scores", "s.csv", "--out", "o.csv"][..],
         &["graph", "plan", "m.uai"],
-        &["train", "g.toml", "--data", "s.csv", "--label-column", "\u{1b}x\r", "--out", "m"],
+        &["train", "g.toml", "--data", "s.csv", "--label-column", "\u{1b}x\r", "--out", "n"],
+        &["predict", "config", "--data", "test.csv", "--drop", "id", "is", "--out", "o.csv"],
+        &["infer", "graph/graph.json", "--scores", "s.csv", "--out", "o.csv"],
     ] {
         let (status, _, error) = run(path, arguments, "");
         assert_eq!(status, 2);

@@ -10,6 +10,7 @@ mod demo;
 mod device;
 mod foreign_scores;
 mod front;
+mod fuzz;
 mod graph;
 mod hostile;
 mod infer;

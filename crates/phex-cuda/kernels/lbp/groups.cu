@@ -113,7 +113,7 @@ __device__ __forceinline__ void total_groups(const Network &n, const Memory &mem
             REAL now = REAL(double(one(memory.state_weight, s, r)) / total), before = one(memory.state_belief, s, r);
             if (watch) {
                 REAL difference = absolute(now - before);
-                REAL proportion = now > REAL(1e-25) ? difference / (now + before) : REAL(0);
+                REAL proportion = now > REAL(LEAST) ? difference / (now + before) : REAL(0);
                 // A thread watches all rows; this one changes only its own.
 #pragma unroll
                 for (int i = 0; i < ROWS; i++)

@@ -16,13 +16,13 @@ struct __align__(sizeof(REAL) * ROWS) Vec {
     REAL v[ROWS];
 };
 
-// Messages over pairs, and those of larger factors, are kept within MESSAGE and WIDE and their inverses. Beliefs whose odds are
-// beyond CERTAIN are as good as certain; weights below FAINT or 2^LOST are dropped. Labels with evidence have the exponent
+// Messages over pairs, and those of larger factors, are kept within MESSAGE and WIDE and their inverses. Beliefs whose odds
+// are beyond LEAST may have been cut off; weights below FAINT or 2^LOST are dropped. Labels with evidence have the exponent
 // CERTAIN_EXPONENT; beliefs are cut off at 2^EXPONENT for pairs and at 2^PORT_EXPONENT for larger factors.
 #ifdef DOUBLE
 #define MESSAGE 1.809251394333065554e75
 #define WIDE 6.668014432879854e240
-#define CERTAIN 1e-25
+#define LEAST 1e-70
 #define FAINT 1e-200
 #define CERTAIN_EXPONENT 1073741824.0
 #define LOST -1000
@@ -35,7 +35,7 @@ struct __align__(sizeof(REAL) * ROWS) Vec {
 #else
 #define MESSAGE 1073741824.0f
 #define WIDE 1.329228e36f
-#define CERTAIN 1e-20f
+#define LEAST 1e-26f
 #define FAINT 1e-36f
 #define CERTAIN_EXPONENT 8388608.0f
 #define LOST -120
@@ -238,8 +238,8 @@ __device__ __forceinline__ void tell_factors(const Network &n, const Memory &mem
 __device__ __forceinline__ void watch_change(Watch &watch, int r, REAL before, REAL now) {
     REAL difference = absolute(now - before);
     REAL probability = difference * quick_inverse((1 + now) * (1 + before));
-    // Beliefs that are as good as certain have no proportion.
-    REAL proportion = now > CERTAIN && now * CERTAIN < 1 ? difference * quick_inverse(now + before) : REAL(0);
+    // Further out, odds are cut off, and need not agree.
+    REAL proportion = now > LEAST && now * LEAST < 1 ? difference * quick_inverse(now + before) : REAL(0);
     watch.change[r] = larger(watch.change[r], probability);
     watch.drift[r] = larger(watch.drift[r], proportion);
 }
@@ -264,11 +264,21 @@ __device__ __forceinline__ void visit_nodes(const Network &n, const Memory &memo
 }
 
 // Mixes the new message above / below with the old one, as probabilities, where messages are damped.
-template <class T> __device__ __forceinline__ void damp(const Course &course, T before, T &above, T &below) {
+template <class T> __device__ __forceinline__ void mix(const Course &course, T before, T &above, T &below) {
 #ifdef DAMPED
     T fresh = course.new_part * (1 + before), kept = course.old_part * (above + below);
     above = fresh * above + kept * before;
     below = fresh * below + kept;
+#endif
+}
+
+// The same, unless both messages are as good as certain: then there is nothing to mix, and odds would only lag behind.
+template <class T> __device__ __forceinline__ void damp(const Course &course, T before, T &above, T &below) {
+#ifdef DAMPED
+    const T faded = T(sizeof(T) == 8 ? 1e-12 : 1e-7);
+    bool faint = above < faded * below && before < faded;
+    bool sure = below < faded * above && before * faded > 1;
+    if (!(faint || sure)) mix(course, before, above, below);
 #endif
 }
 
@@ -281,8 +291,8 @@ __device__ __forceinline__ REAL wide_odds(double odds) {
 // Both messages over a symmetric pair.
 __device__ __forceinline__ void mild_messages(const Course &course, REAL t, REAL a, REAL b, REAL &to_a, REAL &to_b) {
     REAL above_b = t * to_a + a, below_b = to_a + t * a, above_a = t * to_b + b, below_a = to_b + t * b;
-    damp(course, to_b, above_b, below_b);
-    damp(course, to_a, above_a, below_a);
+    mix(course, to_b, above_b, below_b);
+    mix(course, to_a, above_a, below_a);
     REAL share = quick_inverse(below_a * below_b);
     to_a = above_a * below_b * share;
     to_b = above_b * below_a * share;

@@ -21,9 +21,9 @@ mod packed;
 mod scores;
 
 pub use dataset::{
-    Dataset, DatasetFormat, DatasetOptions, FeatureColumn, FeatureKind, FeatureSchema, Features,
-    LabelForm, Target, TargetOptions, TargetRow, TargetSource, Targets, Unlisted, Unseen,
-    read_dataset, read_label_names,
+    Dataset, DatasetFormat, DatasetOptions, FeatureColumn, FeatureKind, FeatureReader,
+    FeatureSchema, Features, LabelForm, Target, TargetOptions, TargetRow, TargetSource, Targets,
+    Unlisted, Unseen, read_dataset, read_label_names,
 };
 pub use format::TableFormat;
 pub use label_weights::read_label_weights;

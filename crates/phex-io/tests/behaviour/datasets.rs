@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use crate::common::{names, npy};
 use phex_io::{
-    Dataset, DatasetFormat, DatasetOptions, Error, FeatureKind, FeatureSchema, Limits, Unseen,
-    read_dataset,
+    Dataset, DatasetFormat, DatasetOptions, Error, FeatureKind, FeatureReader, FeatureSchema,
+    Limits, Unseen, read_dataset,
 };
 
 /// A folder with files, which is deleted in the end.
@@ -54,6 +54,40 @@ fn csv_has_numbers_and_categories() {
         assert_eq!(data.features.row(3)[3], 2000.0);
         assert!(data.targets.is_none() && data.unseen.is_empty());
     }
+}
+
+/// Pieces of any size are the whole, with its kept texts and its unseen categories.
+#[test]
+fn pieces_are_the_whole() {
+    let train = "x,color,n\n1,red,1\n2,blue,3\n";
+    let schema = read("t.csv", train, &plain()).unwrap().schema;
+    let csv = "id,n,x,color\nr1,1,1.5,red\nr2,NA,?,green\nr3,3,-2,\nr4,2e3,,blue\nr5,0,1,pink\n";
+    let folder = Folder::new();
+    let path = folder.file("new.csv", csv);
+    let options = DatasetOptions { keep: names(&["id"]), schema: Some(schema), ..plain() };
+    let whole = read_dataset(std::slice::from_ref(&path), &options, None).unwrap();
+    assert_eq!(whole.unseen, [Unseen { column: "color".into(), count: 2, first: "green".into() }]);
+    for most in [0, 1, 2, 3, 5, 9] {
+        let mut reader = FeatureReader::open(&path, &options).unwrap();
+        let (mut found, mut kept) = (Vec::new(), Vec::new());
+        while let Some(piece) = reader.next_rows(most).unwrap() {
+            assert!((1..=most.max(1)).contains(&piece.rows()));
+            assert_eq!(piece.schema, whole.schema);
+            found.extend(values(&piece));
+            kept.extend(piece.kept[0].1.clone());
+        }
+        assert_eq!((found, &kept), (values(&whole), &whole.kept[0].1), "{most}");
+        assert_eq!(reader.unseen(), whole.unseen);
+        assert!(reader.next_rows(most).unwrap().is_none());
+    }
+    // The place of a mistake is that in the file.
+    let path = folder.file("bad.csv", csv.replace("2e3", "?!"));
+    let mut reader = FeatureReader::open(&path, &options).unwrap();
+    assert_eq!(reader.next_rows(2).unwrap().map(|piece| piece.rows()), Some(2));
+    let error = reader.next_rows(2).unwrap_err().to_string();
+    assert!(error.contains("bad.csv:5"), "{error}");
+    let error = FeatureReader::open(&path, &plain()).err().map(|error| error.to_string());
+    assert!(error.unwrap().contains("pieces need the schema"));
 }
 
 #[test]

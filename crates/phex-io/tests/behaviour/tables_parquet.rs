@@ -230,3 +230,99 @@ fn a_dictionary_does_not_multiply_without_bound() {
     let error = read(8000).unwrap_err().to_string();
     assert!(error.contains("values that take more than 1 GiB in a few thousand rows"), "{error}");
 }
+
+/// A number as Parquet's headers write it, and where the next one starts.
+fn varint(bytes: &[u8], at: usize) -> (u64, usize) {
+    let length = 1 + bytes[at..].iter().position(|byte| byte & 0x80 == 0).unwrap();
+    let parts = bytes[at..at + length].iter().enumerate();
+    (parts.fold(0, |all, (place, byte)| all | u64::from(byte & 0x7f) << (7 * place)), at + length)
+}
+
+/// Makes a number the largest even one of as many bytes, which stands for a positive number.
+fn enlarge(bytes: &mut [u8], at: usize) {
+    let (_, end) = varint(bytes, at);
+    bytes[at..end - 1].fill(0xff);
+    bytes[at] &= 0xfe;
+    bytes[end - 1] = 0x7f;
+}
+
+/// Files of both codecs, whose pages claim to unpack to more, or to hold more values, than they do.
+#[test]
+fn real_pages_that_claim_more_are_refused() {
+    use parquet::basic::{Compression, ZstdLevel};
+    use parquet::file::properties::{WriterProperties, WriterVersion};
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    let folder = tempfile::tempdir().unwrap();
+    let values = (0..30_000).map(|at| (at % 7 > 0).then_some((at % 100) as f32));
+    let column: ArrayRef = Arc::new(Float32Array::from_iter(values));
+    let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+    let mut pages = 0;
+    for codec in [Compression::SNAPPY, Compression::ZSTD(ZstdLevel::default())] {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for dictionary in [false, true] {
+                let builder = WriterProperties::builder().set_writer_version(version);
+                let builder = builder.set_compression(codec).set_dictionary_enabled(dictionary);
+                let plain = builder.set_encoding(parquet::basic::Encoding::PLAIN).build();
+                let mut writer =
+                    ArrowWriter::try_new(Vec::new(), batch.schema(), Some(plain)).unwrap();
+                writer.write(&batch).unwrap();
+                let good = writer.into_inner().unwrap();
+                let read = |bytes: &[u8]| read_bytes(bytes, TableFormat::Parquet, &["a"], &[]);
+                assert!(read(&good).is_ok(), "{codec:?} {version:?} {dictionary}");
+                let path = folder.path().join("good.parquet");
+                std::fs::write(&path, &good).unwrap();
+                let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+                let chunk = file.metadata().row_group(0).column(0);
+                let all = (chunk.uncompressed_size() as u64) << 1;
+                let starts = [chunk.dictionary_page_offset(), Some(chunk.data_page_offset())];
+                for start in starts.into_iter().flatten() {
+                    let context = format!("{codec:?} {version:?} {dictionary} at {start}");
+                    // The kind of the page, its unpacked size, its size; then a struct that starts with its values.
+                    let size = varint(&good, start as usize + 1).1 + 1;
+                    let packed = varint(&good, size).1 + 1;
+                    let count = varint(&good, packed).1 + 2;
+                    assert!(
+                        [size, packed, count].iter().all(|&at| good[at - 1] == 0x15),
+                        "{context}"
+                    );
+                    let mut larger = good.clone();
+                    enlarge(&mut larger, size);
+                    let error = read(&larger).err().map(|error| error.to_string());
+                    let error = error.unwrap_or_default();
+                    assert!(
+                        error.contains("unpacks to more than is allowed"),
+                        "{context}: {error}"
+                    );
+                    // The footer says so as well.
+                    let footer = good.len() - 8 - {
+                        let length = good[good.len() - 8..good.len() - 4].try_into().unwrap();
+                        u32::from_le_bytes(length) as usize
+                    };
+                    let mut said = 0;
+                    for at in footer..good.len() - 12 {
+                        if good[at] == 0x16 && varint(&good, at + 1).0 == all {
+                            enlarge(&mut larger, at + 1);
+                            said += 1;
+                        }
+                    }
+                    assert!(said > 0, "{context}");
+                    // Snappy has its own length, and what follows it is not read.
+                    if let Ok(rows) = read(&larger) {
+                        let bits = |rows: phex_io::ScoreRows| match rows.values {
+                            ScoreValues::F32(values) => {
+                                values.into_iter().map(f32::to_bits).collect::<Vec<u32>>()
+                            }
+                            ScoreValues::F64(_) => panic!("single"),
+                        };
+                        assert_eq!(bits(rows), bits(read(&good).unwrap()), "{context}");
+                    }
+                    let mut more = good.clone();
+                    enlarge(&mut more, count);
+                    assert!(read(&more).is_err(), "{context}");
+                    pages += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(pages, 12);
+}

@@ -313,15 +313,9 @@ impl<'a> Trainer<'a> {
         let started = Instant::now();
         self.profile = Profile::default();
         let (at_stage, at_epoch) = (self.state.stage as u64, self.state.epoch as u64);
-        let place = [self.config.seed, at_stage, at_epoch];
         let batch = self.config.optimiser.batch;
-        let order = shuffled(rows, mix(&place));
-        let order = self.leaf_rows.mixed(order, stage.leaf_share, batch, place, WorkerPart::WHOLE);
-        let mut steps = order.len().div_ceil(batch);
-        // A norm over a batch of one row is meaningless.
-        if self.config.head.norm == Norm::Batch && order.len() % batch == 1 && steps > 1 {
-            steps -= 1;
-        }
+        let order = self.epoch_order(stage, rows, [self.config.seed, at_stage, at_epoch]);
+        let steps = self.steps(order.len());
         let epochs = self.config.stages.iter().map(|stage| stage.epochs);
         let epochs = epochs.fold(0, usize::saturating_add);
         let epoch = self.state.history.len() + 1;
@@ -360,6 +354,29 @@ impl<'a> Trainer<'a> {
         let record = self.end_epoch(stage, epoch, last, started)?;
         observer.epoch(&record);
         observer.save(&checkpoint::Checkpoint::of(self)?)
+    }
+
+    /// The rows of an epoch in their order.
+    fn epoch_order(&self, stage: &Stage, rows: &[u32], place: [u64; 3]) -> Vec<u32> {
+        let order = shuffled(rows, mix(&place));
+        let batch = self.config.optimiser.batch;
+        self.leaf_rows.mixed(order, stage.leaf_share, batch, place, WorkerPart::WHOLE)
+    }
+
+    /// How many steps an epoch of so many rows takes.
+    fn steps(&self, rows: usize) -> usize {
+        let batch = self.config.optimiser.batch;
+        let steps = rows.div_ceil(batch);
+        // A norm over a batch of one row is meaningless.
+        let alone = self.config.head.norm == Norm::Batch && rows % batch == 1;
+        if alone && steps > 1 { steps - 1 } else { steps }
+    }
+
+    /// How many steps each epoch of a stage takes.
+    pub(crate) fn steps_of_stage(&self, at: usize) -> Result<usize, Error> {
+        let stage = &self.config.stages[at];
+        let rows = self.training.choose(&self.rows, stage.rows, &self.graph)?;
+        Ok(self.steps(self.epoch_order(stage, &rows, [self.config.seed, at as u64, 0]).len()))
     }
 
     fn run_step(

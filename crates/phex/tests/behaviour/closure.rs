@@ -257,3 +257,51 @@ fn free_leaves_bound_the_number_of_states_from_below() {
     let refused = Engine::compile(Model::new(&graph).unwrap(), &options).unwrap_err().to_string();
     assert!(refused.contains("more than 2^60 legal states"), "{refused}");
 }
+
+/// A chain of n labels implies n (n − 1) / 2 edges. They are counted before they are written down.
+#[test]
+fn relations_that_do_not_fit_are_not_written_out() {
+    let chain = |labels: usize| {
+        let mut builder = GraphBuilder::new();
+        for label in 1..labels {
+            let (parent, child) = (format!("l{}", label - 1), format!("l{label}"));
+            builder.hierarchy(&parent, &child, Some(Strength::Hard));
+        }
+        builder.build().unwrap()
+    };
+    assert_eq!(chain(300).densify().unwrap().hierarchy().len(), 300 * 299 / 2);
+    let error = chain(9_999).densify().unwrap_err();
+    let phex::Error::TooManyPairs { operation: "densify", pairs, limit, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(pairs, 9_999 * 9_998 / 2);
+    assert!(limit < pairs && limit > 1_000_000, "{limit}");
+    // Pairs of a group are larger.
+    let mut builder = GraphBuilder::new();
+    let labels: Vec<String> = (0..4_000).map(|label| format!("l{label}")).collect();
+    builder.exclusion_group(None, labels.iter().map(String::as_str), Some(Strength::Hard));
+    let error = builder.build().unwrap().densify().unwrap_err();
+    assert!(matches!(error, phex::Error::TooManyPairs { .. }), "{error}");
+}
+
+/// Groups that overlap name each of their pairs many times.
+#[test]
+fn overlapping_groups_are_made_sparse() {
+    let groups = |count: usize, labels: usize, shift: usize| {
+        let mut builder = GraphBuilder::new();
+        for group in 0..count {
+            let names: Vec<String> =
+                (0..labels).map(|label| format!("l{}", group * shift + label)).collect();
+            let name = format!("g{group}");
+            let names = names.iter().map(String::as_str);
+            builder.exclusion_group(Some(&name), names, Some(Strength::Hard));
+        }
+        builder.build().unwrap()
+    };
+    // The same labels 100 times.
+    let same = groups(100, 400, 0).sparsify().unwrap();
+    assert_eq!(same.exclusions().len(), 1);
+    // Each group has 399 labels of the next.
+    let shifted = Logic::hard(&groups(100, 400, 1)).minimal_relations().unwrap();
+    assert_eq!(shifted.exclusion_pairs(), 400 * 399 / 2 + 99 * 399);
+}

@@ -132,6 +132,58 @@ fn trees_are_exact() {
     assert!(compared > 5000, "{compared}");
 }
 
+/// Rows whose scores nearly cancel: each is a multiple of a large number and a little more.
+fn cancelling_rows(random: &mut Random, n: usize, count: usize) -> Vec<f64> {
+    let score = |at: usize| {
+        let large = [30.0, 80.0, 160.0, 300.0, 700.0, 1e4][at / n % 6];
+        let times = f64::from(random.random_range(-2..3)) / 2.0;
+        times * large + 6.0 * (random.random::<f64>() - 0.5)
+    };
+    (0..n * count).map(score).collect()
+}
+
+/// On a tree, a row is right or does not pass for settled. So no child is likelier than its parent.
+#[test]
+fn cancelling_rows_of_trees_are_right_or_doubted() {
+    let (mut compared, mut doubted) = (0, 0);
+    for seed in 0..200 {
+        let mut random = Random::seed_from_u64(seed);
+        let model = tree(&mut random, false);
+        let n = model.len();
+        let scores = cancelling_rows(&mut random, n, 12);
+        let block = Block::new(n, &scores);
+        let brute = Options { method: Method::Brute, ..Options::default() };
+        let exact = Engine::compile(model.clone(), &brute).unwrap();
+        let exact = exact.run(&block, Want::default()).unwrap();
+        for damping in [0.0, 0.3, 0.6] {
+            let messages = MessageOptions { damping, ..MessageOptions::default() };
+            let found = compile(&model, messages).run(&block, Want::default()).unwrap();
+            for row in 0..block.rows() {
+                if exact.status[row] == RowStatus::Impossible {
+                    continue;
+                }
+                compared += 1;
+                if found.trust[row].doubt().is_some() {
+                    doubted += 1;
+                    continue;
+                }
+                let context = format!("seed {seed}, row {row}, damping {damping}, {model:?}");
+                for (label, (p, e)) in found.row(row).iter().zip(exact.row(row)).enumerate() {
+                    assert!((p - e).abs() < 1e-3, "label {label}: {p} {e}, {context}");
+                }
+                for relation in model.relations() {
+                    if let Relation::Hierarchy { parent, child, cost: f64::INFINITY } = relation {
+                        let p = |id: &LabelId| found.row(row)[id.index()];
+                        assert!(p(child) <= p(parent) + 1e-3, "{parent:?} {child:?}, {context}");
+                    }
+                }
+            }
+        }
+    }
+    println!("{doubted} of {compared} rows are doubted");
+    assert!(compared > 4000 && doubted * 2 < compared, "{doubted} of {compared}");
+}
+
 #[test]
 fn a_star_around_one_group_is_exact() {
     let mut compared = 0;

@@ -1,7 +1,9 @@
 //! Answers that were once wrong without a word, each as it was found.
 
 use phex::graph::{ExclusionRule, GraphBuilder, Semantics, Strength};
-use phex::infer::{Block, Engine, Method, Options, Posterior, RowStatus, Trust, Want};
+use phex::infer::{
+    Block, Engine, GroupForm, MessageOptions, Method, Options, Posterior, RowStatus, Trust, Want,
+};
 use phex::model::Model;
 
 fn run(builder: &GraphBuilder, method: Method, scores: &[f64]) -> Option<Posterior<f64>> {
@@ -41,6 +43,35 @@ fn junction_finds_states_that_underflow_everywhere() {
         engines += 1;
     }
     assert!(engines > 1, "{engines}");
+}
+
+/// Damped messages to labels that were all but certain went on moving, and passed for settled.
+#[test]
+fn messages_that_still_move_have_not_converged() {
+    let scores = [0.0, 30.0, -53.0, 81.0, 0.0];
+    let right = run(&cancelling(), Method::Brute, &scores).unwrap();
+    for damping in [0.0, 0.3, 0.5] {
+        for groups in [GroupForm::Cardinality, GroupForm::Pairs] {
+            let messages = MessageOptions { damping, groups, ..MessageOptions::default() };
+            let found = messages_of(&cancelling(), messages, &scores);
+            // The factors are a tree.
+            assert!(close(&found.marginals, &right.marginals), "{:?}", found.marginals);
+            assert_eq!(found.trust[0].doubt(), None, "{:?}", found.trust[0]);
+        }
+    }
+    // Messages end at odds of 2²⁵⁰. What larger scores would cancel is lost, and said to be.
+    let lost = [0.0, 70.0, -632.5, 700.5, 0.0];
+    let right = run(&cancelling(), Method::Brute, &lost).unwrap();
+    let found = messages_of(&cancelling(), MessageOptions::default(), &lost);
+    let good = close(&found.marginals, &right.marginals);
+    assert!(good || found.trust[0].doubt().is_some(), "{:?}", found.marginals);
+}
+
+fn messages_of(builder: &GraphBuilder, messages: MessageOptions, scores: &[f64]) -> Posterior<f64> {
+    let model = Model::new(&builder.build().unwrap()).unwrap();
+    let options = Options { method: Method::Lbp, messages, ..Options::default() };
+    let engine = Engine::compile(model, &options).unwrap();
+    engine.run(&Block::new(scores.len(), scores), Want::default()).unwrap()
 }
 
 fn family() -> GraphBuilder {

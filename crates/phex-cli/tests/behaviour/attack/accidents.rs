@@ -1,5 +1,6 @@
 //! Accidents: kills, full disks, closed pipes, two writers and limits.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::common::run;
 
 const INFER: [&str; 6] = ["infer", "g.toml", "--scores", "s.csv", "--threads", "1"];
 
-pub(super) fn attack(score: &mut Score, long: bool) {
+pub(super) fn attack(score: &mut Score, long: bool, kills_at_calls: usize) {
     let animals = Animals::new(60, 5);
     let folder = animals.path();
     let rows = if long { 20_000 } else { 2_000 };
@@ -22,6 +23,7 @@ pub(super) fn attack(score: &mut Score, long: bool) {
     limits(score, folder, long);
     two_writers(score, folder, if long { 40 } else { 4 });
     kills(score, folder, if long { 200 } else { 8 });
+    at_calls(score, kills_at_calls);
 }
 
 fn judge(score: &mut Score, kind: &str, what: &str, ended: &Ended) {
@@ -120,6 +122,101 @@ fn two_writers(score: &mut Score, folder: &Path, times: usize) {
     }
 }
 
+fn names(folder: &Path) -> Vec<OsString> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = entries.collect();
+    names.sort();
+    names
+}
+
+/// The calls that put something on the disk. Not every machine has each.
+const CALLS: [(&str, &str); 3] = [
+    ("fsync", "?fsync,?fdatasync"),
+    ("rename", "?rename,?renameat,?renameat2"),
+    ("write", "?write,?writev,?pwrite64"),
+];
+
+/// Kills at the first, second, … call of each kind, then a rerun. When every call has had its kill, longer runs follow.
+fn at_calls(score: &mut Score, mut times: usize) {
+    let works = Command::new("strace").args(["-f", "-qq", "-o", "/dev/null", "true"]).status();
+    if !works.is_ok_and(|status| status.success()) {
+        return phex::testkit::skip("strace is needed to kill a process at a system call");
+    }
+    let animals = Animals::new(60, 5);
+    let folder = animals.path();
+    let scores = "animal,dog,cat,husky,poodle\n".to_owned() + &"1,2,-1,0.5,0\n".repeat(2000);
+    fs::write(folder.join("s.csv"), scores).unwrap();
+    for epochs in 1.. {
+        let epochs = epochs.to_string();
+        let infer = [&INFER[..], &["--out", "killed.csv"]].concat();
+        let train = ["--epochs", &epochs, "--quiet", "--threads", "1", "--checkpoint-every", "0"];
+        let train = [&TRAIN[..], &train, &["--out", "k"]].concat();
+        for (arguments, made, part) in
+            [(&infer, "killed.csv", ""), (&train, "k", "model.safetensors")]
+        {
+            let (made, content) = (folder.join(made), folder.join(made).join(part));
+            let content = if part.is_empty() { made.clone() } else { content };
+            let remove = || {
+                let _ = fs::remove_dir_all(&made).or_else(|_| fs::remove_file(&made));
+            };
+            // A shorter run may have left its model.
+            remove();
+            let (status, _, error) = run(folder, arguments, "");
+            assert_eq!(status, 0, "{error}");
+            let (expected, left) = (fs::read(&content).unwrap(), names(folder));
+            for (call, calls) in CALLS {
+                let kind = format!("kills of {} at every {call}", arguments[0]);
+                for number in 1.. {
+                    if times == 0 {
+                        return;
+                    }
+                    remove();
+                    let status = Command::new("strace")
+                        .current_dir(folder)
+                        .args([
+                            "-f",
+                            "-qq",
+                            "-o",
+                            "/dev/null",
+                            "-e",
+                            &format!("trace={calls}"),
+                            "-e",
+                        ])
+                        .arg(format!("inject={calls}:signal=KILL:when={number}"))
+                        .arg(assert_cmd::cargo::cargo_bin!("phex"))
+                        .args(arguments)
+                        .stdin(Stdio::null())
+                        .stderr(Stdio::null())
+                        .status()
+                        .unwrap();
+                    if status.success() {
+                        break;
+                    }
+                    times -= 1;
+                    score.count(&kind);
+                    if fs::read(&content).is_ok_and(|found| found != expected) {
+                        score.find(&kind, format!("{call} {number}: the output is torn"));
+                    }
+                    let (status, _, error) = run(folder, arguments, "");
+                    if status != 0 {
+                        score
+                            .find(&kind, format!("{call} {number}: the rerun is blocked: {error}"));
+                        let _ = fs::remove_dir_all(folder.join("k.checkpoint"));
+                        let _ = run(folder, arguments, "");
+                    }
+                    if fs::read(&content).ok().as_ref() != Some(&expected) {
+                        score.find(&kind, format!("{call} {number}: the answer is another one"));
+                    }
+                    if names(folder) != left {
+                        let found = names(folder);
+                        score.find(&kind, format!("{call} {number}: left behind: {found:?}"));
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Kills at times that are spread over a run, then a rerun.
 fn kills(score: &mut Score, folder: &Path, times: usize) {
     let arguments = [&INFER[..], &["--out", "killed.csv"]].concat();
@@ -132,12 +229,6 @@ fn kills(score: &mut Score, folder: &Path, times: usize) {
     let _ = limited(folder, "", &arguments);
     let expected = fs::read(folder.join("killed.csv")).unwrap();
     let weights = fs::read(folder.join("k/model.safetensors")).unwrap();
-    let names = |folder: &Path| {
-        let mut names: Vec<_> =
-            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        names
-    };
     let before = names(folder);
     for at in 0..times {
         fs::remove_file(folder.join("killed.csv")).unwrap();

@@ -12,7 +12,14 @@ struct Target {
     kind: String,
     file: PathBuf,
     arguments: Vec<String>,
+    /// The file as it should be.
+    good: Vec<u8>,
+    /// What a run makes and the next must not find.
+    made: Option<PathBuf>,
 }
+
+/// A limit of file size that a small checkpoint keeps, and a report does not.
+const REPORT_TOO_LARGE: &str = "ulimit -f 32;";
 
 /// A folder with one file of every kind.
 fn targets(folder: &Path) -> Vec<Target> {
@@ -26,6 +33,8 @@ fn targets(folder: &Path) -> Vec<Target> {
             kind: String::from(kind),
             file: folder.join(file),
             arguments: arguments.iter().map(|text| String::from(*text)).collect(),
+            good: fs::read(folder.join(file)).unwrap(),
+            made: None,
         });
     };
     let graphs = [
@@ -116,6 +125,13 @@ fn targets(folder: &Path) -> Vec<Target> {
         "x",
     ];
     add("settings", "c.toml", &[&train[..], &set].concat());
+    // A run that cannot write its report keeps its checkpoint.
+    let brief = ["--hidden", "3", "--quiet", "--threads", "1", "--checkpoint-every", "0"];
+    let resumed = [&TRAIN[..], &["--epochs", "2"], &brief, &["--out", "r"]].concat();
+    let ended = limited(folder, REPORT_TOO_LARGE, &resumed);
+    assert_eq!(ended.status, Some(2), "{}", ended.error);
+    add("checkpoints", "r.checkpoint/checkpoint.safetensors", &resumed);
+    targets.last_mut().unwrap().made = Some(folder.join("r"));
     targets
 }
 
@@ -185,12 +201,15 @@ pub(super) fn attack(score: &mut Score, count: usize) {
         (0..4).for_each(|_| {
             dice.roll();
         });
-        let good = fs::read(&target.file).unwrap();
-        let bad = edited(&mut dice, &good);
+        let bad = edited(&mut dice, &target.good);
+        if let Some(made) = &target.made {
+            let _ = fs::remove_dir_all(made);
+            fs::create_dir_all(target.file.parent().unwrap()).unwrap();
+        }
         fs::write(&target.file, &bad).unwrap();
         let arguments: Vec<&str> = target.arguments.iter().map(String::as_str).collect();
         let ended = limited(folder, &limits, &arguments);
-        fs::write(&target.file, &good).unwrap();
+        let _ = fs::write(&target.file, &target.good);
         let kind = format!("edited {}", target.kind);
         score.count(&kind);
         if let Some(fault) = ended.fault() {

@@ -22,6 +22,8 @@ const SLOW: Duration = Duration::from_secs(20);
 const MEMORY: u64 = 4 << 20;
 /// Attacks with edited files in `make test`.
 const FEW: usize = 150;
+/// Kills at system calls in `make test`.
+const FEW_KILLS: usize = 12;
 
 /// What came of the attacks of each kind.
 #[derive(Default)]
@@ -101,10 +103,11 @@ fn below(dice: &mut Dice, limit: usize) -> usize {
 
 #[test]
 fn attacks_have_no_findings() {
-    let edits = std::env::var("PHEX_ATTACK").ok().and_then(|count| count.parse().ok());
+    let count = |name: &str| std::env::var(name).ok().and_then(|count| count.parse().ok());
+    let (edits, kills) = (count("PHEX_ATTACK"), count("PHEX_KILLS"));
     let long = edits.is_some();
     let mut score = Score::default();
     edits::attack(&mut score, edits.unwrap_or(FEW));
-    accidents::attack(&mut score, long);
+    accidents::attack(&mut score, long, kills.unwrap_or(FEW_KILLS));
     score.end();
 }

@@ -6,6 +6,7 @@
 //! the limit allows, the column would have been refused anyway.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{FeatureColumn, FeatureKind, Unseen};
 use crate::files::text::shown;
@@ -40,7 +41,7 @@ pub(super) enum GrowingColumn {
 /// A column whose categories are known.
 #[derive(Debug)]
 pub(super) struct NominalColumn {
-    categories: Categories,
+    categories: Arc<Categories>,
     codes: Vec<u32>,
     /// Whether other categories are errors; otherwise they are counted.
     strict: bool,
@@ -98,7 +99,7 @@ impl GrowingColumn {
         match kind {
             FeatureKind::Numeric => GrowingColumn::Numeric(Vec::new()),
             FeatureKind::Nominal { values } => GrowingColumn::Nominal(NominalColumn {
-                categories: Categories::new(values),
+                categories: Arc::new(Categories::new(values)),
                 codes: Vec::new(),
                 strict,
                 unseen: 0,
@@ -138,6 +139,33 @@ impl GrowingColumn {
         }
     }
 
+    /// The rows so far, as a column of their own. The count of unseen categories stays. A column
+    /// whose type is learned needs all its rows.
+    pub(super) fn take_rows(&mut self) -> GrowingColumn {
+        match self {
+            GrowingColumn::Numeric(numbers) => GrowingColumn::Numeric(std::mem::take(numbers)),
+            GrowingColumn::Nominal(nominal) => GrowingColumn::Nominal(NominalColumn {
+                categories: Arc::clone(&nominal.categories),
+                codes: std::mem::take(&mut nominal.codes),
+                strict: nominal.strict,
+                unseen: 0,
+                first_unseen: String::new(),
+            }),
+            GrowingColumn::Learned(learned) => {
+                let new = GrowingColumn::learned(learned.numbers.is_some(), learned.limit);
+                std::mem::replace(self, new)
+            }
+        }
+    }
+
+    /// The categories that the schema lacks, so far.
+    pub(super) fn unseen(&self, name: &str) -> Option<Unseen> {
+        match self {
+            GrowingColumn::Nominal(nominal) => nominal.unseen(name),
+            _ => None,
+        }
+    }
+
     /// The complete column, and the categories that its schema lacks.
     pub(super) fn finish(self, name: &str) -> (FeatureColumn, FeatureValues, Option<Unseen>) {
         let mut unseen = None;
@@ -146,11 +174,8 @@ impl GrowingColumn {
                 (FeatureKind::Numeric, FeatureValues::Numbers(numbers))
             }
             GrowingColumn::Nominal(nominal) => {
-                if nominal.unseen > 0 {
-                    let (column, first) = (name.to_owned(), nominal.first_unseen);
-                    unseen = Some(Unseen { column, count: nominal.unseen, first });
-                }
-                let values = nominal.categories.values;
+                unseen = nominal.unseen(name);
+                let values = nominal.categories.values.clone();
                 (FeatureKind::Nominal { values }, FeatureValues::Codes(nominal.codes))
             }
             GrowingColumn::Learned(LearnedColumn { numbers: Some(numbers), .. }) => {
@@ -178,6 +203,11 @@ fn sorted((categories, mut codes): (Categories, Vec<u32>)) -> (FeatureKind, Feat
 }
 
 impl NominalColumn {
+    fn unseen(&self, name: &str) -> Option<Unseen> {
+        let (column, first) = (name.to_owned(), self.first_unseen.clone());
+        (self.unseen > 0).then_some(Unseen { column, count: self.unseen, first })
+    }
+
     fn push(&mut self, cell: RecordCell<'_>) -> Result<(), String> {
         let formatted;
         let text = match cell {

@@ -5,6 +5,7 @@
 //! dropped. A column of text becomes one feature per category; the [`FeatureSchema`] records the
 //! categories, so that new data get the same features as the training data. Targets are sparse and
 //! checked against the graph. Cost: one pass over the files, and memory for twice the features.
+//! [`FeatureReader`] reads new data in pieces, with the schema of a model.
 
 mod feature_columns;
 mod features;
@@ -20,7 +21,7 @@ pub use labels::read_label_names;
 pub use options::{
     DatasetFormat, DatasetOptions, LabelForm, TargetOptions, TargetSource, Unlisted,
 };
-pub use read::read_dataset;
+pub use read::{FeatureReader, read_dataset};
 pub use targets::{Target, TargetRow, Targets};
 
 use crate::Error;

@@ -10,7 +10,7 @@ use super::labels::{ClassLabels, LabelReader};
 use super::roles::{ColumnRole, roles};
 use super::{
     Dataset, DatasetOptions, FeatureKind, FeatureSchema, Features, TargetOptions, TargetSource,
-    target_files,
+    Unseen, target_files,
 };
 use crate::Error;
 use crate::files::input::display_name;
@@ -60,15 +60,7 @@ pub fn read_dataset(
             Some((targets, graph, LabelReader::new(graph, targets, options.limits.values)?))
         }
     };
-    let names = |schema: &FeatureSchema| schema.columns.iter().map(|c| c.name.clone()).collect();
-    let mut features = GrowingDataset {
-        names: options.features.clone().or_else(|| options.schema.as_ref().map(names)),
-        columns: Vec::new(),
-        kept: vec![Vec::new(); options.keep.len()],
-        kept_bytes: 0,
-        rows: 0,
-        ignored: Vec::new(),
-    };
+    let mut features = GrowingDataset::new(options);
     for path in paths {
         features.read(path, options, &mut reader)?;
     }
@@ -91,6 +83,69 @@ pub fn read_dataset(
     features.finish(options, targets)
 }
 
+/// Reads the features of a file in pieces, so that memory does not grow with its rows. The columns are
+/// those of a schema, because what a column is shows only in its last row.
+///
+/// ```
+/// use phex_io::{DatasetOptions, FeatureReader, read_dataset};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("animals.csv");
+/// std::fs::write(&path, "weight,fur\n7.5,long\n3,short\n1,none\n")?;
+/// let schema = read_dataset(&[path.clone()], &DatasetOptions::default(), None)?.schema;
+/// let options = DatasetOptions { schema: Some(schema), ..DatasetOptions::default() };
+/// let mut reader = FeatureReader::open(&path, &options)?;
+/// let mut rows = Vec::new();
+/// while let Some(piece) = reader.next_rows(2)? {
+///     rows.push(piece.rows());
+/// }
+/// assert_eq!(rows, [2, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct FeatureReader {
+    file: FileRows,
+    rows: GrowingDataset,
+    options: DatasetOptions,
+}
+
+impl FeatureReader {
+    /// Opens a file; `-` is standard input. Targets are not read.
+    ///
+    /// # Errors
+    /// As [`read_dataset`]; also when the options have no schema.
+    pub fn open(path: &Path, options: &DatasetOptions) -> Result<FeatureReader, Error> {
+        if options.schema.is_none() || options.targets.is_some() {
+            let message =
+                String::from("pieces need the schema of the features, and have no targets");
+            return Err(Error::Table { path: display_name(path), message });
+        }
+        let mut rows = GrowingDataset::new(options);
+        let file = rows.open(path, options, &None)?;
+        Ok(FeatureReader { file, rows, options: options.clone() })
+    }
+
+    /// The next rows, at most so many; `None` after the last. Their unseen categories are in
+    /// [`FeatureReader::unseen`].
+    ///
+    /// # Errors
+    /// As [`read_dataset`].
+    pub fn next_rows(&mut self, most: usize) -> Result<Option<Dataset>, Error> {
+        while self.rows.rows < most.max(1)
+            && self.rows.row(&mut self.file, &self.options, &mut None)?
+        {}
+        match self.rows.rows {
+            0 => Ok(None),
+            _ => self.rows.take_rows().finish(&self.options, None).map(Some),
+        }
+    }
+
+    /// Categories that the schema does not have, in the rows that were read.
+    pub fn unseen(&self) -> Vec<Unseen> {
+        let columns = self.rows.columns.iter().zip(self.rows.names.iter().flatten());
+        columns.filter_map(|(column, name)| column.unseen(name)).collect()
+    }
+}
+
 /// The reader of targets, with its options and its graph.
 type Reader<'g> = Option<(&'g TargetOptions, &'g RelationGraph, LabelReader<'g>)>;
 
@@ -106,7 +161,26 @@ struct GrowingDataset {
     ignored: Vec<String>,
 }
 
+/// A file whose rows are being read.
+struct FileRows {
+    cursor: RecordCursor,
+    roles: Vec<ColumnRole>,
+    labels: RowLabels,
+}
+
 impl GrowingDataset {
+    fn new(options: &DatasetOptions) -> GrowingDataset {
+        let of = |schema: &FeatureSchema| schema.columns.iter().map(|c| c.name.clone()).collect();
+        GrowingDataset {
+            names: options.features.clone().or_else(|| options.schema.as_ref().map(of)),
+            columns: Vec::new(),
+            kept: vec![Vec::new(); options.keep.len()],
+            kept_bytes: 0,
+            rows: 0,
+            ignored: Vec::new(),
+        }
+    }
+
     /// Adds the rows of a file.
     fn read(
         &mut self,
@@ -114,49 +188,83 @@ impl GrowingDataset {
         options: &DatasetOptions,
         reader: &mut Reader<'_>,
     ) -> Result<(), Error> {
+        let mut rows = self.open(path, options, reader)?;
+        while self.row(&mut rows, options, reader)? {}
+        Ok(())
+    }
+
+    /// Opens a file whose rows are to be added.
+    fn open(
+        &mut self,
+        path: &Path,
+        options: &DatasetOptions,
+        reader: &Reader<'_>,
+    ) -> Result<FileRows, Error> {
         let mut cursor = RecordCursor::open(path, options.format, &options.limits)?;
         let graph = reader.as_ref().map(|(_, graph, _)| *graph);
         let roles = roles(&cursor, options, graph, &mut self.names, &mut self.ignored)?;
         let needs: Vec<_> = roles.iter().map(|role| role.need()).collect();
         self.match_columns(&cursor, &roles, options)?;
         cursor.select(&needs)?;
-        let mut labels = RowLabels::new(&cursor, &roles, reader);
-        while cursor.next()? {
-            self.rows += 1;
-            if self.rows.saturating_mul(self.columns.len()) > options.limits.values {
-                return Err(too_much(&cursor, options, "values"));
-            }
-            for (column, &role) in roles.iter().enumerate() {
-                let done: Result<(), CellFault> = match role {
-                    ColumnRole::Unused => Ok(()),
-                    ColumnRole::Feature(feature) => self.columns[feature].push(cursor.cell(column)),
-                    ColumnRole::Kept(kept) => {
-                        let text = kept_text(cursor.cell(column));
-                        self.kept_bytes += text.len();
-                        self.kept[kept].push(text);
-                        Ok(())
-                    }
-                    ColumnRole::Label(label) => {
-                        let cell = cursor.cell(column);
-                        labels.label(label, cell, reader).map_err(CellFault::from)
-                    }
-                    ColumnRole::Target => {
-                        labels.target(cursor.cell(column), reader).map_err(CellFault::from)
-                    }
-                };
-                done.map_err(|fault| cell_error(&cursor, column, fault))?;
-            }
-            // A compressed file may repeat a long text many times.
-            if self.kept_bytes > options.limits.text_bytes() {
-                let (path, limit) = (cursor.path().to_owned(), options.limits.text_bytes());
-                return Err(Error::TooMuchData { path, what: "bytes of kept text", limit });
-            }
-            labels.end(reader).map_err(|message| cursor.error(labels.column, message))?;
-            if reader.as_ref().is_some_and(|(_, _, reader)| reader.is_full()) {
-                return Err(too_much(&cursor, options, "labels of rows"));
-            }
+        let labels = RowLabels::new(&cursor, &roles, reader);
+        Ok(FileRows { cursor, roles, labels })
+    }
+
+    /// Adds the next row, if there is one.
+    fn row(
+        &mut self,
+        FileRows { cursor, roles, labels }: &mut FileRows,
+        options: &DatasetOptions,
+        reader: &mut Reader<'_>,
+    ) -> Result<bool, Error> {
+        if !cursor.next()? {
+            return Ok(false);
         }
-        Ok(())
+        self.rows += 1;
+        if self.rows.saturating_mul(self.columns.len()) > options.limits.values {
+            return Err(too_much(cursor, options, "values"));
+        }
+        for (column, &role) in roles.iter().enumerate() {
+            let done: Result<(), CellFault> = match role {
+                ColumnRole::Unused => Ok(()),
+                ColumnRole::Feature(feature) => self.columns[feature].push(cursor.cell(column)),
+                ColumnRole::Kept(kept) => {
+                    let text = kept_text(cursor.cell(column));
+                    self.kept_bytes += text.len();
+                    self.kept[kept].push(text);
+                    Ok(())
+                }
+                ColumnRole::Label(label) => {
+                    let cell = cursor.cell(column);
+                    labels.label(label, cell, reader).map_err(CellFault::from)
+                }
+                ColumnRole::Target => {
+                    labels.target(cursor.cell(column), reader).map_err(CellFault::from)
+                }
+            };
+            done.map_err(|fault| cell_error(cursor, column, fault))?;
+        }
+        // A compressed file may repeat a long text many times.
+        if self.kept_bytes > options.limits.text_bytes() {
+            let (path, limit) = (cursor.path().to_owned(), options.limits.text_bytes());
+            return Err(Error::TooMuchData { path, what: "bytes of kept text", limit });
+        }
+        labels.end(reader).map_err(|message| cursor.error(labels.column, message))?;
+        if reader.as_ref().is_some_and(|(_, _, reader)| reader.is_full()) {
+            return Err(too_much(cursor, options, "labels of rows"));
+        }
+        Ok(true)
+    }
+
+    /// The rows so far, as a set of their own.
+    fn take_rows(&mut self) -> GrowingDataset {
+        GrowingDataset {
+            names: self.names.clone(),
+            columns: self.columns.iter_mut().map(GrowingColumn::take_rows).collect(),
+            kept: self.kept.iter_mut().map(std::mem::take).collect(),
+            kept_bytes: std::mem::take(&mut self.kept_bytes),
+            rows: std::mem::take(&mut self.rows),
+        }
     }
 
     /// Creates the columns, or compares them with those of the files before.

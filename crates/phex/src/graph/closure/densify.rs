@@ -4,7 +4,9 @@
 //! The work is done one label at a time with bit sets. It takes O(n) memory in addition to the
 //! result, and O(n²) time in all. Relations that follow only because a one-of group leaves no other
 //! choice, or vacuously because a label is dead, are not added. This is the only operation that
-//! makes a list of n² pairs.
+//! makes a list of n² pairs, so they are counted before any is written down.
+
+use std::cell::Cell;
 
 use fixedbitset::FixedBitSet;
 
@@ -13,8 +15,13 @@ use super::super::{Exclusion, Hierarchy, LabelId, RelationGraph, SourceLocation,
 use super::logic::Logic;
 use crate::Error;
 
-/// Graphs with more pairs than this are not written out.
-const MAX_PAIRS: u64 = 50_000_000;
+/// Relations that take more bytes than this are not written out. Writing them to a file takes three
+/// times as much again.
+const MAX_BYTES: u64 = 512 << 20;
+/// Bytes of an edge.
+const EDGE: u64 = size_of::<Hierarchy>() as u64;
+/// Bytes of a pair, with the smallest block that holds its labels.
+const PAIR: u64 = size_of::<Exclusion>() as u64 + 32;
 
 impl Logic {
     /// Calls `edge` with every implied `(parent, child)` and `pair` with every implied exclusion
@@ -73,40 +80,42 @@ impl RelationGraph {
     /// the same legal states. Soft relations stay as they are.
     ///
     /// # Errors
-    /// [`Error::TooManyPairs`] above 50 million relations.
+    /// [`Error::TooManyPairs`] when the relations take more than 512 MiB: above eleven million
+    /// edges, or four million pairs.
     pub fn densify(&self) -> Result<RelationGraph, Error> {
         let logic = Logic::hard(self);
-        let (mut hierarchy, mut exclusions) = (Vec::new(), Vec::new());
-        let strength = Strength::Hard;
-        let mut written = 0;
-        let mut within_limit = || {
-            written += 1;
-            if written <= MAX_PAIRS {
+        // Cells let the two closures share the limit.
+        let (edges, pairs) = (Cell::new(0u64), Cell::new(0u64));
+        let count = |counter: &Cell<u64>| {
+            counter.set(counter.get() + 1);
+            let bytes = EDGE * edges.get() + PAIR * pairs.get();
+            if bytes <= MAX_BYTES {
                 return Ok(());
             }
             let n = self.len() as u64;
+            let counted = edges.get() + pairs.get();
             Err(Error::TooManyPairs {
                 operation: "densify",
-                pairs: n * n.saturating_sub(1) / 2,
-                limit: MAX_PAIRS,
+                pairs: counted.max(n * n.saturating_sub(1) / 2),
+                limit: counted - 1,
                 help: "keep the graph sparse, or state its exclusions as a rule",
             })
         };
-        // One pass fills both lists. A cell lets the two closures share the limit.
-        let limit = std::cell::RefCell::new(&mut within_limit);
+        logic.each_implied(|_, _| count(&edges), |_, _| count(&pairs))?;
+        let mut hierarchy = Vec::with_capacity(edges.get() as usize);
+        let mut exclusions = Vec::with_capacity(pairs.get() as usize);
+        let strength = Strength::Hard;
         logic.each_implied(
             |parent, child| {
-                (limit.borrow_mut())()?;
                 hierarchy.push(Hierarchy {
                     parent,
                     child,
                     strength,
                     place: SourceLocation::default(),
                 });
-                Ok(())
+                Ok::<_, Error>(())
             },
             |a, b| {
-                (limit.borrow_mut())()?;
                 let (name, place) = (None, SourceLocation::default());
                 exclusions.push(Exclusion { name, labels: vec![a, b], strength, place });
                 Ok(())

@@ -110,13 +110,14 @@ impl Logic {
     /// The pairs of a set that follow from pairs above them, or that are in another set.
     fn redundant_pairs(&self, at: usize, walk: &mut Walk) -> HashSet<(LabelId, LabelId)> {
         let topology = &self.topology;
+        let members = &self.sets[at].labels;
         // For each other set, its labels that are above members, and which members those are.
-        let mut above: HashMap<u32, BTreeMap<LabelId, Vec<LabelId>>> = HashMap::new();
-        for &member in &self.sets[at].labels {
+        let mut above: HashMap<u32, BTreeMap<LabelId, Vec<usize>>> = HashMap::new();
+        for (place, &member) in members.iter().enumerate() {
             for &label in walk.reach([member], |id| topology.parents(id)) {
                 for &set in self.sets_of(label) {
                     if set as usize != at || label != member {
-                        above.entry(set).or_default().entry(label).or_default().push(member);
+                        above.entry(set).or_default().entry(label).or_default().push(place);
                     }
                 }
             }
@@ -124,27 +125,29 @@ impl Logic {
         // A member excludes labels of its own set that are above other members. (Those members are
         // dead.)
         if let Some(own) = above.get_mut(&(at as u32)) {
-            for &member in &self.sets[at].labels {
-                own.entry(member).or_default().push(member);
+            for (place, &member) in members.iter().enumerate() {
+                own.entry(member).or_default().push(place);
             }
         }
-        let mut gone = HashSet::new();
+        let mut gone = PlacePairs::new(members.len());
         for (&set, labels) in above.iter().filter(|(_, labels)| labels.len() > 1) {
+            let yields = set as usize != at && self.yields_to(at, set as usize);
             let labels: Vec<_> = labels.iter().collect();
             for (first, &(&a, below_a)) in labels.iter().enumerate() {
                 for &(&b, below_b) in &labels[first + 1..] {
                     for &i in below_a {
                         for &j in below_b.iter().filter(|&&j| j != i) {
-                            let itself = (a, b) == (i, j);
-                            if !itself || (set as usize != at && self.yields_to(at, set as usize)) {
-                                gone.insert((i.min(j), i.max(j)));
+                            if yields || (a, b) != (members[i], members[j]) {
+                                gone.insert(i, j);
                             }
                         }
                     }
                 }
             }
         }
-        gone
+        gone.pairs()
+            .map(|(i, j)| (members[i].min(members[j]), members[i].max(members[j])))
+            .collect()
     }
 
     /// Drops relations one by one as long as the rest implies them.
@@ -206,6 +209,49 @@ impl Logic {
             split(set, &gone, &mut exclusive);
         }
         Ok(MinimalRelations { hierarchy, exclusive })
+    }
+}
+
+/// Sets of more labels than this have no bit per pair.
+const MAX_BITS: usize = 1 << 14;
+
+/// Pairs of places in a set. A bit per pair, because sets that overlap name each pair many times.
+enum PlacePairs {
+    Bits(FixedBitSet, usize),
+    Hashed(HashSet<(usize, usize)>),
+}
+
+impl PlacePairs {
+    fn new(places: usize) -> PlacePairs {
+        match places {
+            // Grows with the first pair, since most sets lose none.
+            0..=MAX_BITS => PlacePairs::Bits(FixedBitSet::new(), places),
+            _ => PlacePairs::Hashed(HashSet::new()),
+        }
+    }
+
+    fn insert(&mut self, i: usize, j: usize) {
+        let (i, j) = (i.min(j), i.max(j));
+        match self {
+            PlacePairs::Bits(bits, places) => {
+                if bits.is_empty() {
+                    bits.grow(*places * *places);
+                }
+                bits.insert(i * *places + j);
+            }
+            PlacePairs::Hashed(pairs) => {
+                pairs.insert((i, j));
+            }
+        }
+    }
+
+    fn pairs(&self) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
+        match self {
+            PlacePairs::Bits(bits, places) => {
+                Box::new(bits.ones().map(move |at| (at / places, at % places)))
+            }
+            PlacePairs::Hashed(pairs) => Box::new(pairs.iter().copied()),
+        }
     }
 }
 

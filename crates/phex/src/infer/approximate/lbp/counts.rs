@@ -20,6 +20,7 @@ use super::Program;
 use super::labels::Damping;
 use super::layout::Member;
 use super::number::{Odds, within};
+use super::settle::CONTRADICTION;
 use super::state::MessageState;
 use crate::numeric::{Elementary, Lanes};
 
@@ -60,6 +61,58 @@ impl Program {
         odds
     }
 
+    /// The odds that each member receives, as numerator and denominator.
+    #[inline(always)]
+    fn count_messages<T: Odds, const L: usize>(
+        &self,
+        state: &MessageState<T, L>,
+        factor: usize,
+    ) -> Vec<[Lanes<f64, L>; 2]> {
+        let odds = self.member_odds(state, factor);
+        let cost = self.network.cardinalities[factor].cost;
+        if cost == f64::INFINITY {
+            return at_most_one(&odds);
+        }
+        let count = Count::new(cost, &odds);
+        let mut fresh = Vec::with_capacity(odds.len());
+        // A loop, because closures are not compiled for the vectors of their caller.
+        for member in 0..odds.len() {
+            fresh.push(count.message(member));
+        }
+        fresh
+    }
+
+    /// Marks the lanes in which a factor's belief of a member contradicts the member's own.
+    #[inline(always)]
+    pub(super) fn doubt_count<T: Odds, const L: usize>(
+        &self,
+        state: &MessageState<T, L>,
+        factor: usize,
+        contradicted: &mut [bool; L],
+    ) {
+        let fresh = self.count_messages(state, factor);
+        let odds = self.member_odds(state, factor);
+        let members = self.layout.members[factor].iter();
+        for ((member, [above, below]), odds) in members.zip(&fresh).zip(&odds) {
+            let believed = match *member {
+                Member::Port(port) => widen(&state.probability[self.layout.owner_of_port(port)]),
+                Member::GroupPart(part) => {
+                    let (_, group, place) = self.layout.parts[part];
+                    let states = &self.network.cardinalities[factor].parts[place].states;
+                    let weights = &state.group_weight[group];
+                    let (mut here, mut total) = (Lanes([0.0; L]), Lanes([0.0; L]));
+                    states.iter().for_each(|&s| here += weights[s]);
+                    weights.iter().for_each(|weight| total += *weight);
+                    here.zip(total, |here, total| here / total)
+                }
+            };
+            for lane in 0..L {
+                let (above, below) = (above.0[lane], below.0[lane]);
+                contradicted[lane] |= contradicts(odds.0[lane], above, below, believed.0[lane]);
+            }
+        }
+    }
+
     /// All messages of a factor, from the newest messages to it.
     #[inline(always)]
     pub(super) fn visit_count<T: Odds, const L: usize>(
@@ -68,19 +121,7 @@ impl Program {
         factor: usize,
         damping: Option<Damping<f64>>,
     ) {
-        let odds = self.member_odds(state, factor);
-        let cost = self.network.cardinalities[factor].cost;
-        let fresh: Vec<[Lanes<f64, L>; 2]> = if cost == f64::INFINITY {
-            at_most_one(&odds)
-        } else {
-            let count = Count::new(cost, &odds);
-            // A loop, because closures are not compiled for the vectors of their caller.
-            let mut fresh = Vec::with_capacity(odds.len());
-            for member in 0..odds.len() {
-                fresh.push(count.message(member));
-            }
-            fresh
-        };
+        let fresh = self.count_messages(state, factor);
         for (member, [above, below]) in self.layout.members[factor].iter().zip(&fresh) {
             let before: Lanes<f64, L> = match *member {
                 Member::GroupPart(part) => state.part_in[part],
@@ -141,6 +182,16 @@ impl Program {
         }
         (log, pairs)
     }
+}
+
+/// Whether a label with these cavity odds is believed with another probability than with the message
+/// `above / below`, which is not cut off.
+#[inline(always)]
+pub(super) fn contradicts(odds: f64, above: f64, below: f64, believed: f64) -> bool {
+    // Inverses, because odds may be beyond the range of numbers. If the factor allows nothing, this is NaN.
+    let fresh = 1.0 / (1.0 + below / above / odds);
+    let agree = (fresh - believed).abs() <= CONTRADICTION;
+    !agree
 }
 
 #[inline(always)]

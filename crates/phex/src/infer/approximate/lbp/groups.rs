@@ -20,7 +20,7 @@ use crate::numeric::Lanes;
 
 /// No message is more certain than this. So a state that one factor forbids can be revived for the
 /// message back to that factor.
-const FAINT: f64 = 1e-200;
+pub(super) const FAINT: f64 = 1e-200;
 
 impl Program {
     /// All messages of a group, from the newest messages to it.
@@ -73,8 +73,7 @@ impl Program {
                 for lane in 0..L {
                     let (old, new) = (belief.0[lane], fresh.0[lane]);
                     let difference = (new - old).abs();
-                    let proportion =
-                        if new > f64::CERTAIN { difference / (new + old) } else { 0.0 };
+                    let proportion = if new > f64::LEAST { difference / (new + old) } else { 0.0 };
                     let size = T::from_f64(difference);
                     let most = &mut state.change.0[lane];
                     *most = if size > *most { size } else { *most };
@@ -229,9 +228,10 @@ impl Program {
         for (target, fresh) in target.iter_mut().zip(&fresh) {
             for lane in 0..L {
                 let value = (fresh.0[lane].max(0.0) * scale.0[lane]).max(FAINT);
+                let faded = value < f64::FADED && target.0[lane] < f64::FADED;
                 target.0[lane] = match damping {
-                    None => value,
-                    Some(damping) => damping.new * value + damping.old * target.0[lane],
+                    Some(damping) if !faded => damping.new * value + damping.old * target.0[lane],
+                    _ => value,
                 };
             }
         }

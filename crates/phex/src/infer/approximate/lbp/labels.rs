@@ -8,7 +8,9 @@
 //! ```
 //!
 //! (the first index is the receiver). It costs one division and no exponential. Damping mixes the
-//! probabilities `ρ/(1 + ρ)` of the old and the new message, which needs no second division.
+//! probabilities `ρ/(1 + ρ)` of the old and the new message, which needs no second division. Where
+//! both are as good as 0, or as good as 1, there is nothing to mix, and the new message is taken:
+//! otherwise its odds would go on moving for a hundred iterations after its probability stood still.
 
 use super::layout::{MessageLayout, Weights};
 use super::number::{Odds, Scaled, within};
@@ -28,14 +30,19 @@ impl<T: Odds> Damping<T> {
         Damping { old: T::from_f64(part), new: T::from_f64(1.0 - part) }
     }
 
-    /// The odds `above / below`, mixed with old odds.
+    /// The odds `above / below`, mixed with old odds unless both are as good as certain.
     #[inline(always)]
     pub(super) fn mix(self, above: T, below: T, before: T) -> T {
-        let (above, below) = self.fraction(above, below, before);
+        let (mixed_above, mixed_below) = self.fraction(above, below, before);
+        let faint = above < T::FADED * below && before < T::FADED;
+        let sure = below < T::FADED * above && before * T::FADED > T::ONE;
+        let certain = faint || sure;
+        let above = if certain { above } else { mixed_above };
+        let below = if certain { below } else { mixed_below };
         above / below
     }
 
-    /// The same, as numerator and denominator.
+    /// Always mixed, as numerator and denominator.
     #[inline(always)]
     pub(super) fn fraction(self, above: T, below: T, before: T) -> (T, T) {
         let fresh = self.new * (T::ONE + before);
@@ -104,7 +111,7 @@ pub(super) fn message<T: Odds, const L: usize>(
 }
 
 /// Records how much a belief changes: its probability, and the relative change of its odds, which
-/// shows what a probability close to 0 or 1 hides.
+/// shows what a probability close to 0 or 1 hides, because larger odds may cancel it.
 #[inline(always)]
 pub(super) fn watch_change<T: Odds, const L: usize>(
     state: &mut MessageState<T, L>,
@@ -115,8 +122,8 @@ pub(super) fn watch_change<T: Odds, const L: usize>(
         let (old, new) = (old.0[lane], new.0[lane]);
         let difference = if new > old { new - old } else { old - new };
         let probability = difference / ((T::ONE + new) * (T::ONE + old));
-        // Where the label is practically certain, nothing is hidden any more.
-        let open = new > T::CERTAIN && new * T::CERTAIN < T::ONE;
+        // Further out, odds are cut off, and need not agree.
+        let open = new > T::LEAST && new * T::LEAST < T::ONE;
         let proportion = if open { difference / (new + old) } else { T::ZERO };
         let (change, drift) = (&mut state.change.0[lane], &mut state.drift.0[lane]);
         *change = if probability > *change { probability } else { *change };

@@ -199,6 +199,11 @@ impl MessageLayout {
         Some(all)
     }
 
+    /// The label of a port.
+    pub(super) fn owner_of_port(&self, port: usize) -> usize {
+        self.ports.partition_point(|&first| first <= port) - 1
+    }
+
     /// How many binary nodes there are.
     pub(super) fn nodes(&self) -> usize {
         self.label.len()

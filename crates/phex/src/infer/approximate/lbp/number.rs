@@ -18,8 +18,10 @@ pub(crate) trait Odds: Elementary + Number {
     const EXPONENT: Self;
     /// The exponent of odds that nothing outweighs. Sums with it are still exact.
     const FIXED: f64;
-    /// Odds below this, or above its inverse, are practically certain.
-    const CERTAIN: Self;
+    /// Odds below this, or above its inverse, may have been cut off.
+    const LEAST: Self;
+    /// Between messages with odds below this, or above its inverse, damping makes no difference.
+    const FADED: Self;
     /// Pairs whose labels differ at no more cost than this use the fast path: eight messages
     /// multiply safely, and two can share a division.
     const MILD: f64;
@@ -40,7 +42,8 @@ impl Odds for f32 {
     const WIDE: f32 = 1.329_228e36; // 2¹²⁰
     const EXPONENT: f32 = 90.0;
     const FIXED: f64 = 8_388_608.0; // 2²³
-    const CERTAIN: f32 = 1e-20;
+    const LEAST: f32 = 1e-26;
+    const FADED: f32 = 1e-7;
     const ROUNDING: f64 = 1e-4;
     const NOISE: f64 = 5e-6;
     const MILD: f64 = 6.0;
@@ -65,7 +68,8 @@ impl Odds for f64 {
     const WIDE: f64 = 6.668_014_432_879_854e240; // 2⁸⁰⁰
     const EXPONENT: f64 = 700.0;
     const FIXED: f64 = 1_073_741_824.0; // 2³⁰
-    const CERTAIN: f64 = 1e-25;
+    const LEAST: f64 = 1e-70;
+    const FADED: f64 = 1e-12;
     const ROUNDING: f64 = 1e-11;
     const NOISE: f64 = 0.0;
     const MILD: f64 = 50.0;

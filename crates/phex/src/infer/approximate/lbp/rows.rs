@@ -208,7 +208,9 @@ impl Lbp {
                 let residual = changes.0[lane].to_f64();
                 answers.diagnosis[row] = Diagnosis {
                     iterations: done[lane],
-                    converged: residual <= tolerance.max(1e-6) && drifts.0[lane].to_f64() <= drift,
+                    converged: residual <= tolerance.max(1e-6)
+                        && drifts.0[lane].to_f64() <= drift
+                        && !state.contradicted[lane],
                     residual,
                     ..Diagnosis::default()
                 };

@@ -9,9 +9,14 @@
 //!
 //! where a binary label has `Z_i = 1 + B_i`. The terms of labels and pairs are multiplied with a
 //! separate exponent, so that a row costs only a few logarithms.
+//!
+//! At a fixed point the belief of a factor has the beliefs of its labels as marginals. Where it has
+//! not, as when a message was cut off and larger odds would have cancelled it, the row has not
+//! converged.
 
 use super::Program;
-use super::groups::rest;
+use super::counts::contradicts;
+use super::groups::{FAINT, rest};
 use super::labels::{belief, tell_factors};
 use super::layout::{Member, Weights};
 use super::number::Odds;
@@ -20,6 +25,9 @@ use crate::infer::approximate::network::PairPlace;
 use crate::infer::{Answers, Block, Evidence, Number};
 use crate::numeric::Lanes;
 use crate::numeric::Scalar;
+
+/// The belief of a factor may differ from those of its labels by this probability.
+pub(super) const CONTRADICTION: f64 = 1e-3;
 
 /// A long product with a separate exponent.
 struct Product<T, const L: usize> {
@@ -47,6 +55,8 @@ impl Program {
         let layout = &self.layout;
         let mut product = Product { mantissa: Lanes([T::ONE; L]), exponent: Lanes([0.0; L]) };
         let large = T::EXPONENT - T::ONE;
+        let allowed = T::from_f64(CONTRADICTION);
+        state.contradicted = [false; L];
         for node in 0..layout.nodes() {
             let slots = layout.slots[node]..layout.slots[node + 1];
             let ports = layout.ports[node]..layout.ports[node + 1];
@@ -75,7 +85,14 @@ impl Program {
                 // (1, C) / (1 + B) with C = B / ρ: the sum is Z_f / (Z_a Z_b).
                 let a = Cavity { on: on_a.0[lane] / to_a.0[lane], off: off_a.0[lane] };
                 let b = Cavity { on: on_b.0[lane] / to_b.0[lane], off: off_b.0[lane] };
-                let (_, sum) = joint(weights, &a, &b);
+                let Joint { sum, on_a: pair_a, on_b: pair_b, .. } = joint(weights, &a, &b);
+                let (gap_a, gap_b) = (pair_a - on_a.0[lane] * sum, pair_b - on_b.0[lane] * sum);
+                let most = allowed * sum;
+                let agree = gap_a <= most && -gap_a <= most && gap_b <= most && -gap_b <= most;
+                let lost = is_lost(to_a.0[lane], on_a.0[lane], off_a.0[lane])
+                    || is_lost(to_b.0[lane], on_b.0[lane], off_b.0[lane]);
+                // If the sum is 0, the beliefs contradict the relation.
+                state.contradicted[lane] |= lost || !(agree && sum > T::ZERO);
                 let least = T::ONE / T::WIDE;
                 let sum = if sum > least { sum } else { least };
                 product.times(lane, sum, T::ZERO);
@@ -98,7 +115,12 @@ impl Program {
 
     /// Adds the terms of groups, and of factors that are not pairs.
     #[inline(always)]
-    fn add_larger<T: Odds, const L: usize>(&self, state: &MessageState<T, L>, out: &mut [f64; L]) {
+    fn add_larger<T: Odds, const L: usize>(
+        &self,
+        state: &mut MessageState<T, L>,
+        out: &mut [f64; L],
+    ) {
+        let mut contradicted = state.contradicted;
         let total = |group: usize| {
             let mut total = Lanes([0.0; L]);
             state.group_weight[group].iter().for_each(|weight| total += *weight);
@@ -118,17 +140,28 @@ impl Program {
         };
         for (link, shape) in self.network.links.iter().enumerate() {
             let port = self.layout.link_port[link];
+            let owner = self.layout.owner_of_port(port);
             let total = totals[shape.group];
             let entries = &self.link_weights[link];
             let (off, on) = self.sums(state, shape.group, link, entries, total);
             for lane in 0..L {
                 let odds = state.cavity[port].0[lane].to_f64();
+                let believed = state.probability[owner].0[lane].to_f64();
+                contradicted[lane] |= contradicts(odds, on.0[lane], off.0[lane], believed);
+                // A state that the label forbids, and that is believed only because no message forbids.
+                for &(s, [off_weight, on_weight]) in entries {
+                    let said = (off_weight + on_weight * odds) / (1.0 + odds);
+                    let weight = state.group_weight[shape.group][s].0[lane];
+                    let believed = weight > CONTRADICTION * total.0[lane];
+                    contradicted[lane] |= believed && said < FAINT;
+                }
                 let sum = (off.0[lane] + on.0[lane] * odds) / (1.0 + odds);
                 out[lane] += sum.ln() - total.0[lane].ln() + port_term(port, lane);
             }
         }
         for factor in 0..self.network.cardinalities.len() {
             let (log, _) = self.count_energy(state, factor);
+            self.doubt_count(state, factor, &mut contradicted);
             for lane in 0..L {
                 out[lane] += log.0[lane];
                 for member in &self.layout.members[factor] {
@@ -151,8 +184,43 @@ impl Program {
             for lane in 0..L {
                 let sum = self.table_sum(table, &a, &b, lane);
                 out[lane] += sum.ln() - totals[shape.a].0[lane].ln() - totals[shape.b].0[lane].ln();
+                let Some([from_a, from_b]) = self.table_marginals(table, &a, &b, lane) else {
+                    continue;
+                };
+                for (group, found) in [(shape.a, from_a), (shape.b, from_b)] {
+                    let total = totals[group].0[lane];
+                    let all: f64 = found.iter().sum();
+                    for (weight, found) in state.group_weight[group].iter().zip(&found) {
+                        let apart = (found / all - weight.0[lane] / total).abs();
+                        let agree = apart <= CONTRADICTION;
+                        contradicted[lane] |= !agree;
+                    }
+                }
             }
         }
+        state.contradicted = contradicted;
+    }
+
+    /// The weight of each state of both groups in the belief of a table, unless the table is too large
+    /// to be written out: then sums would cancel.
+    fn table_marginals<const L: usize>(
+        &self,
+        table: usize,
+        a: &[Lanes<f64, L>],
+        b: &[Lanes<f64, L>],
+        lane: usize,
+    ) -> Option<[Vec<f64>; 2]> {
+        let entries = &self.network.tables[table].entries;
+        if entries.len() < a.len() * b.len() {
+            return None;
+        }
+        let mut out = [vec![0.0; a.len()], vec![0.0; b.len()]];
+        for (&weight, &(s, t, _)) in self.table_weights[table].iter().zip(entries) {
+            let both = weight * a[s].0[lane] * b[t].0[lane];
+            out[0][s] += both;
+            out[1][t] += both;
+        }
+        Some(out)
     }
 
     /// The weights of the states of a part, and of the other states.
@@ -264,8 +332,8 @@ impl Program {
                     Cavity::new(odds, state.messages[slot as usize].0[lane].to_f64())
                 });
                 let slot = self.layout.pair_slots[pair][0] as usize;
-                let (both, sum) = joint(&weights[slot].map(Scalar::to_f64), &a, &b);
-                both / sum
+                let joint = joint(&weights[slot].map(Scalar::to_f64), &a, &b);
+                joint.both / joint.sum
             }
             PairPlace::Link(link, s) => {
                 let shape = &self.network.links[link];
@@ -297,6 +365,19 @@ impl Program {
     }
 }
 
+/// Odds of a label without a message that are opposed to it by more than this matter where the message
+/// was cut off.
+const OPPOSED: f64 = 1e50;
+
+/// Whether a message was cut off and all else that a label knows is opposed to it.
+#[inline(always)]
+fn is_lost<T: Odds>(message: T, on: T, off: T) -> bool {
+    let opposed = T::from_f64(OPPOSED);
+    let rest = off * message;
+    (message >= T::MESSAGE && on * opposed < rest)
+        || (message * T::MESSAGE <= T::ONE && on > rest * opposed)
+}
+
 /// A label without one of its messages: the relative weights of on and off.
 struct Cavity<T> {
     on: T,
@@ -312,12 +393,22 @@ impl<T: Scalar> Cavity<T> {
     }
 }
 
-/// The weight of both on, and of all four states.
+/// The weights of a pair's states.
+struct Joint<T> {
+    both: T,
+    /// The states in which a label is on.
+    on_a: T,
+    on_b: T,
+    /// All four.
+    sum: T,
+}
+
 #[inline(always)]
-fn joint<T: Scalar>(weights: &Weights<T>, a: &Cavity<T>, b: &Cavity<T>) -> (T, T) {
+fn joint<T: Scalar>(weights: &Weights<T>, a: &Cavity<T>, b: &Cavity<T>) -> Joint<T> {
     let [b_alone, both, none, a_alone] = *weights;
     let both = both * a.on * b.on;
     let (b_alone, a_alone) = (b_alone * a.off * b.on, a_alone * a.on * b.off);
     let none = none * a.off * b.off;
-    (both, (both + none) + (b_alone + a_alone))
+    let sum = (both + none) + (b_alone + a_alone);
+    Joint { both, on_a: both + a_alone, on_b: both + b_alone, sum }
 }

@@ -65,6 +65,8 @@ pub(super) struct MessageState<T, const L: usize> {
     pub(super) offset: [f64; L],
     /// The excess weight of labels with evidence on, as an exponent of two.
     pub(super) excess: [f64; L],
+    /// Whether the belief of a pair contradicts that of a label, after settling.
+    pub(super) contradicted: [bool; L],
 }
 
 /// A copy of what settling changes.
@@ -128,6 +130,7 @@ impl<T: Odds, const L: usize> MessageState<T, L> {
             group_belief: sizes.iter().map(|&k| vec![wide; k]).collect(),
             offset: [0.0; L],
             excess: [0.0; L],
+            contradicted: [false; L],
         }
     }
 
