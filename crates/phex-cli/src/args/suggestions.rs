@@ -22,6 +22,8 @@ pub(crate) fn without_misleading(mut error: clap::Error) -> clap::Error {
         let near: Vec<String> = near.into_iter().filter(|name| is_near(&typed, name)).collect();
         if near.is_empty() {
             error.remove(suggested);
+            // The line shows the option that was suggested.
+            error.remove(ContextKind::Usage);
         } else if let Some(ContextValue::Strings(_)) = error.get(suggested) {
             error.insert(suggested, ContextValue::Strings(near));
         }

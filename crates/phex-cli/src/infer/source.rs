@@ -1,5 +1,6 @@
 //! Where rows come from: a table of scores, and optionally a table of evidence.
 
+use std::io::{self, IsTerminal as _};
 use std::num::NonZero;
 use std::path::Path;
 
@@ -151,9 +152,10 @@ impl Source {
         }
     }
 
-    /// The format of the output: by its file name, or else that of the scores.
+    /// The format of the output: by its file name, or else that of the scores. People at a terminal get text.
     pub(super) fn format(&self, out: &Path) -> TableFormat {
-        let scores = self.table().map(ScoreReader::format);
+        let is_terminal = out.as_os_str() == "-" && io::stdout().is_terminal();
+        let scores = self.table().filter(|_| !is_terminal).map(ScoreReader::format);
         TableFormat::from_path(out).or(scores).unwrap_or(TableFormat::Csv)
     }
 
