@@ -73,7 +73,13 @@ pub(super) fn choose(model: &Model, options: &Options) -> Result<(Box<dyn Kernel
         let method = options.method;
         return match compile(model, method, options) {
             Ok(kernel) => {
-                let plan = describe(method, &*kernel, String::from("requested"), Vec::new());
+                // A junction tree says whether its search ended early.
+                let detail = kernel.detail().filter(|_| method == Method::Junction);
+                let why = detail.map_or_else(
+                    || String::from("requested"),
+                    |detail| format!("requested; {detail}"),
+                );
+                let plan = describe(method, &*kernel, why, Vec::new());
                 Ok((kernel, plan))
             }
             Err(why) => Err(Error::Unfit { refused: vec![Refusal { method, why }] }),
