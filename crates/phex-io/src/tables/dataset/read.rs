@@ -264,6 +264,7 @@ impl GrowingDataset {
             kept: self.kept.iter_mut().map(std::mem::take).collect(),
             kept_bytes: std::mem::take(&mut self.kept_bytes),
             rows: std::mem::take(&mut self.rows),
+            ignored: std::mem::take(&mut self.ignored),
         }
     }
 
