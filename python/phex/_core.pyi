@@ -46,6 +46,8 @@ __all__ = [
     "score_scales",
     "set_threads",
     "threads",
+    "to_logits",
+    "unscored",
 ]
 __version__: str
 DIFFERENCE_STEP: float

@@ -23,6 +23,14 @@ def graph(strength: str | None = None, *, exclusive: bool = True) -> phex.Graph:
     return builder.build()
 
 
+def taxonomy() -> phex.Graph:
+    """The same animals, each of which is exactly one leaf."""
+    builder = phex.GraphBuilder().hierarchy("animal", list(KINDS))
+    for kind, animals in KINDS.items():
+        builder.hierarchy(kind, animals)
+    return builder.hierarchy("dog", ["husky", "poodle"]).single_label().build()
+
+
 def rows(count: int, seed: int, noise: float = 1.0, idle: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Features around the centre of a leaf, near to those of its kind, and the leaf.
 

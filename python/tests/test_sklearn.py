@@ -68,7 +68,7 @@ def test_coarse_rows_help() -> None:
     fine = few == y
     test, truth = animals.rows(1000, 3, idle=40)
     kinds = animals.coarse(truth, 1.0, 0)
-    graph = animals.graph()
+    graph = animals.taxonomy()
     both = RelationClassifier(graph, random_state=0).fit(X, few)
     alone = RelationClassifier(graph, random_state=0).fit(X[fine], few[fine])
     assert both.score(test, kinds) > alone.score(test, kinds) + 0.05

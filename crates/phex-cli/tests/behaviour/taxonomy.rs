@@ -141,6 +141,26 @@ fn one_word_gives_the_better_model_and_no_number_praises_the_other() {
 }
 
 #[test]
+fn one_of_leaves_alone_leaves_parents_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = "parent,child\nanimal,dog\nanimal,cat\nvehicle,car\nvehicle,bus\n";
+    fs::write(folder.path().join("s.csv"), tree).unwrap();
+    let check = |flags: &[&str]| {
+        let (status, out, error) =
+            run(folder.path(), &[&["graph", "check", "s.csv"], flags].concat(), "");
+        assert_eq!(status, 0, "{error}");
+        out
+    };
+    let open = check(&["--one-of-leaves", "leaf"]);
+    assert!(
+        open.contains("warning[open-parents]") && open.contains("animal and vehicle"),
+        "{open}"
+    );
+    let closed = check(&["--single-label"]);
+    assert!(!closed.contains("open-parents"), "{closed}");
+}
+
+#[test]
 fn training_stops_where_nothing_excludes_anything() {
     let folder = folder();
     let path = folder.path();

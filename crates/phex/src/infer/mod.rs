@@ -99,9 +99,9 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// 10⁹ operations per row (about a second), 2 GiB, and 3·10⁹ steps of search (about five seconds).
+    /// 10⁹ operations per row (about a second), 2 GiB, and 5·10⁹ steps of search (up to about ten seconds).
     fn default() -> Budget {
-        Budget { operations: 1e9, bytes: 2.0 * 1024.0 * 1024.0 * 1024.0, search: 3e9 }
+        Budget { operations: 1e9, bytes: 2.0 * 1024.0 * 1024.0 * 1024.0, search: 5e9 }
     }
 }
 
