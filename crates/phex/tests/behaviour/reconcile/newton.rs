@@ -78,7 +78,11 @@ fn check_graph(class: Class, seed: u64, weighted: bool) -> (usize, Vec<String>) 
     let weights = weighted.then(|| weights(n, seed));
     let (mut triples, mut wrong) = (0, Vec::new());
     for passes in [200, 1, 2, 3] {
-        let reconciler = Reconciler::compile(&graph, &options(weights.clone(), passes)).unwrap();
+        let reconciler = match Reconciler::compile(&graph, &options(weights.clone(), passes)) {
+            // All relations of a random graph may be about labels that are constant.
+            Err(phex::Error::NoRelations) => return (0, Vec::new()),
+            other => other.unwrap(),
+        };
         let w = weights.as_deref();
         let got = reconciler.run(FinishedRows::Probabilities(&double)).unwrap();
         let narrow = reconciler.run(FinishedRows::Probabilities(&single)).unwrap();

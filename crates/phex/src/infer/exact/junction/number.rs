@@ -214,6 +214,9 @@ lanes!(F64x8, f64, 8, 64, double, 1e-280, 1e-9, 960, u64, 52, 1023);
 lanes!(F64x1, f64, 1, 8, double, 1e-280, 1e-9, 960, u64, 52, 1023);
 
 /// `mantissa · 2^exponent`, with a mantissa that is 0 or in [1/2, 1).
+///
+/// Exponents saturate. Only sums of scores beyond 10¹⁸ that nearly cancel reach the limit, and the row's error then
+/// says that rounding has decided it (`infer/extreme.rs`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Wide {
     mantissa: f64,
@@ -228,7 +231,7 @@ impl Wide {
         let bits = mantissa.to_bits();
         let own = (bits >> 52 & 0x7ff) as i64 - 1022;
         let mantissa = f64::from_bits(bits & !(0x7ff << 52) | 1022 << 52);
-        Wide { mantissa, exponent: exponent + own }
+        Wide { mantissa, exponent: exponent.saturating_add(own) }
     }
 
     pub(super) fn exp(logarithm: f64) -> Wide {
@@ -264,11 +267,11 @@ impl TableNumber for Wide {
     #[inline(always)]
     fn times(self, other: Wide) -> Wide {
         let mantissa = self.mantissa * other.mantissa;
-        let exponent = self.exponent + other.exponent;
+        let exponent = self.exponent.saturating_add(other.exponent);
         if mantissa >= 0.5 {
             Wide { mantissa, exponent }
         } else {
-            Wide { mantissa: 2.0 * mantissa, exponent: exponent - 1 }
+            Wide { mantissa: 2.0 * mantissa, exponent: exponent.saturating_sub(1) }
         }
     }
     #[inline(always)]
@@ -281,18 +284,19 @@ impl TableNumber for Wide {
         }
         let (large, small) =
             if self.exponent >= other.exponent { (self, other) } else { (other, self) };
-        let sum = large.mantissa + small.mantissa * Wide::scale(small.exponent - large.exponent);
+        let sum = large.mantissa
+            + small.mantissa * Wide::scale(small.exponent.saturating_sub(large.exponent));
         if sum < 1.0 {
             Wide { mantissa: sum, exponent: large.exponent }
         } else {
-            Wide { mantissa: 0.5 * sum, exponent: large.exponent + 1 }
+            Wide { mantissa: 0.5 * sum, exponent: large.exponent.saturating_add(1) }
         }
     }
     fn over(self, other: Wide) -> Wide {
         if other.mantissa == 0.0 || self.mantissa == 0.0 {
             return Wide::ZERO;
         }
-        Wide::new(self.mantissa / other.mantissa, self.exponent - other.exponent)
+        Wide::new(self.mantissa / other.mantissa, self.exponent.saturating_sub(other.exponent))
     }
     fn peak(self, other: Wide) -> Wide {
         if self.mantissa == 0.0 {
