@@ -54,7 +54,7 @@ pub(super) trait TableNumber: Copy + Send + Sync {
     /// stay as they are.
     fn at_least(self, exponent: i32, lanes: Reach) -> Self;
     /// The mantissa and exponent of a lane.
-    fn lane(&self, lane: usize) -> (f64, i64);
+    fn lane(&self, lane: usize) -> (f64, i128);
 }
 
 /// Exponents of two, one per lane.
@@ -62,7 +62,7 @@ pub(super) trait Exponents {
     const NONE: Self;
     fn add(self, other: Self) -> Self;
     fn subtract(self, other: Self) -> Self;
-    fn lane(&self, lane: usize) -> i64;
+    fn lane(&self, lane: usize) -> i128;
 }
 
 impl<const L: usize> Exponents for [i32; L] {
@@ -81,8 +81,8 @@ impl<const L: usize> Exponents for [i32; L] {
         }
         self
     }
-    fn lane(&self, lane: usize) -> i64 {
-        i64::from(self[lane])
+    fn lane(&self, lane: usize) -> i128 {
+        i128::from(self[lane])
     }
 }
 
@@ -201,7 +201,7 @@ macro_rules! lanes {
                 self
             }
             #[inline(always)]
-            fn lane(&self, lane: usize) -> (f64, i64) {
+            fn lane(&self, lane: usize) -> (f64, i128) {
                 (f64::from(self.0[lane]), 0)
             }
         }
@@ -215,23 +215,22 @@ lanes!(F64x1, f64, 1, 8, double, 1e-280, 1e-9, 960, u64, 52, 1023);
 
 /// `mantissa · 2^exponent`, with a mantissa that is 0 or in [1/2, 1).
 ///
-/// Exponents saturate. Only sums of scores beyond 10¹⁸ that nearly cancel reach the limit, and the row's error then
-/// says that rounding has decided it (`infer/extreme.rs`).
+/// Exponents have room for sums of millions of scores at the limit of 10³⁰.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Wide {
     mantissa: f64,
-    exponent: i64,
+    exponent: i128,
 }
 
 impl Wide {
-    fn new(mantissa: f64, exponent: i64) -> Wide {
+    fn new(mantissa: f64, exponent: i128) -> Wide {
         if mantissa == 0.0 {
             return Wide::ZERO;
         }
         let bits = mantissa.to_bits();
-        let own = (bits >> 52 & 0x7ff) as i64 - 1022;
+        let own = (bits >> 52 & 0x7ff) as i128 - 1022;
         let mantissa = f64::from_bits(bits & !(0x7ff << 52) | 1022 << 52);
-        Wide { mantissa, exponent: exponent.saturating_add(own) }
+        Wide { mantissa, exponent: exponent + own }
     }
 
     pub(super) fn exp(logarithm: f64) -> Wide {
@@ -243,10 +242,11 @@ impl Wide {
         const HIGH: f64 = 0.693_147_180_369_123_8;
         const LOW: f64 = 1.908_214_929_270_587_7e-10;
         let rest = (logarithm - exponent * HIGH) - exponent * LOW;
-        Wide::new(rest.exp(), exponent as i64)
+        // Beyond 10¹⁵ the rest is rounding, which must not make a state vanish.
+        Wide::new(rest.clamp(-700.0, 700.0).exp(), exponent as i128)
     }
 
-    fn scale(exponent: i64) -> f64 {
+    fn scale(exponent: i128) -> f64 {
         if exponent < -1000 { 0.0 } else { f64::from_bits(((1023 + exponent) as u64) << 52) }
     }
 
@@ -267,11 +267,11 @@ impl TableNumber for Wide {
     #[inline(always)]
     fn times(self, other: Wide) -> Wide {
         let mantissa = self.mantissa * other.mantissa;
-        let exponent = self.exponent.saturating_add(other.exponent);
+        let exponent = self.exponent + other.exponent;
         if mantissa >= 0.5 {
             Wide { mantissa, exponent }
         } else {
-            Wide { mantissa: 2.0 * mantissa, exponent: exponent.saturating_sub(1) }
+            Wide { mantissa: 2.0 * mantissa, exponent: exponent - 1 }
         }
     }
     #[inline(always)]
@@ -284,19 +284,18 @@ impl TableNumber for Wide {
         }
         let (large, small) =
             if self.exponent >= other.exponent { (self, other) } else { (other, self) };
-        let sum = large.mantissa
-            + small.mantissa * Wide::scale(small.exponent.saturating_sub(large.exponent));
+        let sum = large.mantissa + small.mantissa * Wide::scale(small.exponent - large.exponent);
         if sum < 1.0 {
             Wide { mantissa: sum, exponent: large.exponent }
         } else {
-            Wide { mantissa: 0.5 * sum, exponent: large.exponent.saturating_add(1) }
+            Wide { mantissa: 0.5 * sum, exponent: large.exponent + 1 }
         }
     }
     fn over(self, other: Wide) -> Wide {
         if other.mantissa == 0.0 || self.mantissa == 0.0 {
             return Wide::ZERO;
         }
-        Wide::new(self.mantissa / other.mantissa, self.exponent.saturating_sub(other.exponent))
+        Wide::new(self.mantissa / other.mantissa, self.exponent - other.exponent)
     }
     fn peak(self, other: Wide) -> Wide {
         if self.mantissa == 0.0 {
@@ -312,7 +311,7 @@ impl TableNumber for Wide {
         Wide::new(f64::from(times), 0)
     }
     fn power(exponent: i32) -> Wide {
-        Wide { exponent: 1 + i64::from(exponent), ..Wide::ONE }
+        Wide { exponent: 1 + i128::from(exponent), ..Wide::ONE }
     }
     fn lift(self, _: i32) -> (Wide, [i32; 1]) {
         (Wide::ONE, [0])
@@ -324,7 +323,7 @@ impl TableNumber for Wide {
     fn at_least(self, _: i32, _: Reach) -> Wide {
         self
     }
-    fn lane(&self, _: usize) -> (f64, i64) {
+    fn lane(&self, _: usize) -> (f64, i128) {
         (self.mantissa, self.exponent)
     }
 }
@@ -337,7 +336,7 @@ impl Exponents for () {
     const NONE: () = ();
     fn add(self, (): ()) {}
     fn subtract(self, (): ()) {}
-    fn lane(&self, _: usize) -> i64 {
+    fn lane(&self, _: usize) -> i128 {
         0
     }
 }
@@ -386,7 +385,7 @@ impl TableNumber for Reach {
     fn at_least(self, _: i32, _: Reach) -> Reach {
         self
     }
-    fn lane(&self, lane: usize) -> (f64, i64) {
+    fn lane(&self, lane: usize) -> (f64, i128) {
         (f64::from(self.0 >> lane & 1), 0)
     }
 }
