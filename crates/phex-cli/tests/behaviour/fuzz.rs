@@ -1,7 +1,7 @@
 //! The seeds of the fuzz targets, in every test run. `make fuzz` goes on from them. `UPDATE_SEEDS=1` writes those again
 //! that are not text, after a change of what they hold.
 
-#[path = "../../../../fuzz/src/lib.rs"]
+#[path = "fuzz_targets.rs"]
 mod targets;
 
 use std::fs;

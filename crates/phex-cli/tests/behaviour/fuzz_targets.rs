@@ -1,7 +1,7 @@
-//! What fuzzing calls: every reader on bytes of strangers, and exact inference on graphs that bytes describe.
+//! What fuzzing calls: every reader on untrusted bytes, and exact inference on graphs that bytes describe.
 //!
-//! A function panics where a promise is broken, and returns otherwise. The targets in `fuzz_targets/` call them with the
-//! bytes of libFuzzer; `crates/phex-cli/tests/behaviour/fuzz.rs` calls them with the files in `seeds/`, in every test run.
+//! A function panics where a promise is broken, and returns otherwise. `fuzz.rs` calls them with the files in
+//! `fuzz/seeds`, in every test run; the targets in `fuzz/fuzz_targets` call them with the bytes of libFuzzer.
 //! Where a reader has several formats, the first line of the bytes names one.
 
 use std::io::Cursor;
