@@ -56,6 +56,26 @@ struct InferRow {
     softmaxes: Option<f64>,
 }
 
+impl InferRow {
+    /// A row in single precision of something that is not compiled. `time` is microseconds per row and their median.
+    fn of(case: String, method: &str, labels: usize, batch: usize, time: (f64, f64)) -> InferRow {
+        InferRow {
+            case,
+            method: method.to_owned(),
+            number: "f32",
+            labels,
+            batch,
+            microseconds: time.0,
+            median: time.1,
+            compile_seconds: 0.0,
+            states: None,
+            error: None,
+            times_lbp: None,
+            softmaxes: None,
+        }
+    }
+}
+
 /// The measurements so far.
 struct InferBench {
     rows: Vec<InferRow>,
@@ -128,26 +148,15 @@ impl InferBench {
                 (0..calls).for_each(|_| softmax(model.len(), &scores, &mut out));
                 anyhow::Ok(())
             })?;
-            let (microseconds, median) = per_row(timing, calls * batch);
-            self.push(InferRow {
-                case: format!("{case}: softmax over the columns"),
-                method: String::from("softmax"),
-                number: "f32",
-                labels: model.len(),
-                batch,
-                microseconds,
-                median,
-                compile_seconds: 0.0,
-                states: None,
-                error: None,
-                times_lbp: None,
-                softmaxes: Some(1.0),
-            });
+            let time = per_row(timing, calls * batch);
+            let name = format!("{case}: softmax over the columns");
+            let row = InferRow::of(name, "softmax", model.len(), batch, time);
+            self.push(InferRow { softmaxes: Some(1.0), ..row });
             let first = self.rows.len();
             self.case::<f32>(case, "f32", model, Method::Paths, &[batch], None)?;
             self.case::<f64>(case, "f64", model, Method::Paths, &[batch], None)?;
             for row in &mut self.rows[first..] {
-                row.softmaxes = Some(row.microseconds / microseconds);
+                row.softmaxes = Some(row.microseconds / time.0);
             }
         }
         Ok(())
@@ -291,20 +300,9 @@ fn loopy(bench: &mut InferBench, model: &Model) -> anyhow::Result<f64> {
     let errors = exact.iter().zip(&beliefs).map(|(a, b)| f64::from((a - b).abs()));
     let mean = errors.clone().sum::<f64>() / exact.len() as f64;
     let error = Some((mean, errors.fold(0.0, f64::max)));
-    bench.push(InferRow {
-        case: format!("tree, loopy BP 20 iterations, {pairs} edges"),
-        method: String::from("lbp"),
-        number: "f32",
-        labels: model.len(),
-        batch: 4096,
-        microseconds,
-        median,
-        compile_seconds: 0.0,
-        states: None,
-        error,
-        times_lbp: Some(1.0),
-        softmaxes: None,
-    });
+    let case = format!("tree, loopy BP 20 iterations, {pairs} edges");
+    let row = InferRow::of(case, "lbp", model.len(), 4096, (microseconds, median));
+    bench.push(InferRow { error, times_lbp: Some(1.0), ..row });
     Ok(microseconds)
 }
 
@@ -338,21 +336,9 @@ fn stars(bench: &mut InferBench) -> anyhow::Result<()> {
             let y = x.dot(&m);
             anyhow::Ok(y.dot(&m.t()))
         })?;
-        let (microseconds, median) = per_row(timing, batch);
-        bench.push(InferRow {
-            case: format!("two products {classes} × {attributes}"),
-            method: String::from("matrix product"),
-            number: "f32",
-            labels: classes + attributes,
-            batch,
-            microseconds,
-            median,
-            compile_seconds: 0.0,
-            states: None,
-            error: None,
-            times_lbp: None,
-            softmaxes: None,
-        });
+        let case = format!("two products {classes} × {attributes}");
+        let time = per_row(timing, batch);
+        bench.push(InferRow::of(case, "matrix product", classes + attributes, batch, time));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! every pass. Typical rows need 8 to 15 passes.
 //!
 //! Sixteen rows (single precision) or eight stand side by side. A row that has converged leaves its
-//! lane, and the next row takes it, so each row's result depends on nothing but the row. A row whose
+//! lane and the next row enters it, so the result of a row depends on that row only. A row whose
 //! dual value falls, or which stalls, leaves for a solver of its own in double precision, which
 //! alternates passes with plain coordinate ascent from the best multipliers; the ascent never lets
 //! the dual value fall.
@@ -25,6 +25,13 @@ use crate::numeric::{Grid, LogLane};
 pub(super) struct Stopping {
     pub(super) tolerance: f64,
     pub(super) passes: u32,
+}
+
+impl Stopping {
+    /// For rows whose repair cost too much: another attempt goes on for longer, to a smaller residual.
+    pub(super) fn harder(self) -> Stopping {
+        Stopping { tolerance: self.tolerance * 1e-3, passes: self.passes.saturating_mul(8).max(64) }
+    }
 }
 
 #[multiversion(targets = "simd")]

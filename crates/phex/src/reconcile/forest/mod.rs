@@ -145,8 +145,7 @@ impl ForestPart {
                 return;
             }
             todo = again;
-            stopping.passes = stopping.passes.saturating_mul(8).max(64);
-            stopping.tolerance *= 1e-3;
+            stopping = stopping.harder();
         }
         todo.into_iter().for_each(|row| chunk.outcomes[row].give_up());
     }

@@ -101,8 +101,7 @@ impl NewtonPart {
                 return;
             }
             todo = again;
-            stopping.passes = stopping.passes.saturating_mul(8).max(64);
-            stopping.tolerance *= 1e-3;
+            stopping = stopping.harder();
         }
         todo.into_iter().for_each(|row| chunk.outcomes[row].give_up());
     }
