@@ -1,7 +1,7 @@
 """What `phex train` makes of the same rows with two graphs, and what it says about itself.
 
-`python lab/python/two_graphs.py PHEX [DATA]`: 20 roots of CIFAR-100, without a word about how they
-exclude each other (`exclude = "siblings"`) and with `single_label = true`. Features of 10,000 rows, 100
+`python lab/python/two_graphs.py PHEX [DATA]`: 20 roots of CIFAR-100, of which nothing says that they
+exclude each other (`exclude = "siblings"`), or with `single_label = true`. Features of 10,000 rows, 100
 per class, of which 90 are labelled with the parent; a tenth of the rows for validation. Means of three
 draws.
 """

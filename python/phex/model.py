@@ -123,7 +123,7 @@ class Model:
 
         Warns:
             FinishedWarning: All scores are between 0 and 1, and `input` is not given. They may be
-                probabilities, or finished ones, which `phex.reconcile` makes consistent.
+                finished probabilities, which `phex.reconcile` makes consistent.
 
         >>> import phex
         >>> pairs = "parent,child\nanimal,dog\nanimal,cat\nvehicle,car\nvehicle,bus\n"

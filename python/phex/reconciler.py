@@ -167,11 +167,11 @@ class Reconciler:
     def best_sets(self, q: Any) -> Any:
         """The best legal label set of each row of reconciled probabilities: True for labels that are on.
 
-        That is the legal set with the lowest log loss, and so the one that the probabilities make most
-        likely. Thresholds need not find it: a one-of group may have no label above 0.5.
+        That is the legal set with the lowest log loss, plus the cost of the soft relations that it
+        breaks. Thresholds need not find it: a one-of group may have no label above 0.5.
 
         Args:
-            q: The probabilities that `run` found, in any form that it takes.
+            q: The probabilities that `run` found, in any form that `run` accepts.
 
         >>> import phex
         >>> graph = phex.GraphBuilder().one_of("kind", ["cat", "dog", "owl"]).build()
@@ -251,8 +251,8 @@ class Reconciler:
         if only and len(leaves) < len(self):
             raise InputError(
                 "only the leaves have columns, and every label needs one; if the classifier decides "
-                "between the leaves, build the graph with single_label(), and its `marginals` give the "
-                "other labels, from the logits of the leaves and 0 for the other labels"
+                "between the leaves, build the graph with single_label() and use `Model.marginals` "
+                "with `columns` and, for probabilities, `input='probabilities'`"
             )
         return rows or read_scores(p, self.labels)
 

@@ -67,11 +67,11 @@ pub(crate) fn unseen(unseen: &[Unseen]) -> Vec<String> {
 pub(crate) fn ignored(data: &Dataset) -> Vec<String> {
     let say = |name: &String| match name.as_str() {
         "" => String::from(
-            "the first column has no name and is no feature: it looks like an index; a name makes it a feature",
+            "the first column has no name and looks like an index, so it is not a feature; a name makes it a feature",
         ),
         name => format!(
-            "the column `{name}` is no feature: it looks like an index; --keep {name:?} copies it to the output, --drop \
-             {name:?} silences this, and --features or another name makes it a feature"
+            "the column `{name}` looks like an index, so it is not a feature; --keep {name:?} copies it to the output, \
+             --drop {name:?} silences this, and --features or another name makes it a feature"
         ),
     };
     data.ignored.iter().map(say).collect()

@@ -9,7 +9,7 @@ use phex::graph::RelationGraph;
 use phex::infer::Evidence;
 use phex::metrics::{Evaluation, EvaluationOptions, evaluate_sets};
 use phex::model::Model;
-use phex_io::{ReadOptions, ScoreOptions, ScoreReader, ScoreValues, Targets, read_label_names};
+use phex_io::{ReadOptions, ScoreOptions, ScoreReader, ScoreValues, Targets};
 use phex_report::evaluation_page;
 use phex_train::{Comparison, LabelSettings, TrainedModel};
 use serde::Serialize;
@@ -144,7 +144,7 @@ fn of_table(
     let names: Vec<String> = graph.labels().iter().map(|label| label.name.clone()).collect();
     let reading = ScoreOptions {
         keep: command.data.keep.clone(),
-        names: command.labels.label_names.as_deref().map(read_label_names).transpose()?,
+        names: scores::column_names(&command.labels, graph.len())?,
         ..ScoreOptions::default()
     };
     let mut reader = ScoreReader::open_with(table, &names, &reading)?;

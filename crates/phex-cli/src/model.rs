@@ -10,7 +10,7 @@ use phex_io::{IsingFormat, Limits, ScoreReader, ScoreValues, TableFormat};
 
 use crate::args::{GraphInput, ScoreArguments};
 use crate::say::say;
-use crate::scores::notes_on_columns;
+use crate::scores::ignored;
 
 /// What a file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl ScoreArguments {
         let format = format.map_err(anyhow::Error::msg)?;
         let limits = Limits::default();
         let mut table = ScoreReader::open(path, format, labels, &self.keep, &limits)?;
-        notes_on_columns(&table).iter().for_each(|note| say(format_args!("phex: {note}")));
+        ignored(table.ignored()).iter().for_each(|note| say(format_args!("phex: {note}")));
         let wanted = self.row.unwrap_or(0);
         let mut left = wanted;
         while let Some(rows) = table.next_rows(1024)? {

@@ -108,7 +108,9 @@ pub(crate) fn cell(text: &str) -> String {
 
 /// Whether a file name asks for JSON lines.
 pub(crate) fn is_json_lines(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson")
+    let is =
+        |known: &&str| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(known));
+    ["jsonl", "ndjson"].iter().any(is)
 }
 
 /// Refuses a file name whose ending promises a format in which no table can be written.
@@ -124,7 +126,7 @@ pub(crate) fn check_lines(path: &Path) -> anyhow::Result<()> {
     let is_csv = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
     match path.extension().is_none() || is_csv || is_json_lines(path) {
         true => Ok(()),
-        false => Err(unknown_ending(path, "csv, jsonl")),
+        false => Err(unknown_ending(path, "csv, jsonl, ndjson")),
     }
 }
 

@@ -55,7 +55,8 @@ pub(crate) fn engine(
 fn patiently<A>(patience: Duration, announce: impl FnOnce() + Send, work: impl FnOnce() -> A) -> A {
     let (finished, waiting) = mpsc::channel::<()>();
     thread::scope(move |scope| {
-        scope.spawn(move || {
+        // Where no thread can be started, nothing is announced.
+        let _ = thread::Builder::new().spawn_scoped(scope, move || {
             if waiting.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
                 announce();
             }

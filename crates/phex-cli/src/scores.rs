@@ -8,7 +8,7 @@ use phex::graph::RelationGraph;
 use phex::infer::{PROBABILITY_FLOOR, ScoreForm, ScoreInput, unscored};
 use phex_io::{Error, ScoreOptions, ScoreReader, TableFormat, read_label_names};
 
-use crate::args::TableArguments;
+use crate::args::{LabelArguments, TableArguments};
 
 /// Opens a table of scores, with advice if its columns do not match the labels.
 pub(crate) fn open(
@@ -79,6 +79,16 @@ pub(crate) fn notes(reader: &ScoreReader, labels: &[String], missing: Option<f64
     notes
 }
 
+/// The labels that the columns stand for, if the list of `--label-names` is one of columns. A list of another length names
+/// the numbers in a file of labels.
+pub(crate) fn column_names(
+    arguments: &LabelArguments,
+    labels: usize,
+) -> anyhow::Result<Option<Vec<String>>> {
+    let names = arguments.label_names.as_deref().map(read_label_names).transpose()?;
+    Ok(names.filter(|names| names.len() == labels))
+}
+
 /// A note on columns that number the rows.
 pub(crate) fn ignored(columns: &[String]) -> Option<String> {
     Some(match columns.first()?.as_str() {
@@ -106,6 +116,10 @@ fn by_position(reader: &ScoreReader) -> Option<String> {
     })
 }
 
+/// Why rows that could be one softmax are not taken to be logits.
+pub(crate) const SOFTMAX_OR_LOGITS: &str = "all scores are between 0 and 1, and each row sums to 1, as a softmax over the \
+    leaves does: --scores-are probabilities reads them as that, and --scores-are logits as logits";
+
 /// A note on what the numbers were taken to be.
 pub(crate) fn form_note(input: &ScoreInput, is_form_given: bool) -> Option<String> {
     if input.is_softmax() {
@@ -116,13 +130,9 @@ pub(crate) fn form_note(input: &ScoreInput, is_form_given: bool) -> Option<Strin
     if is_form_given || !input.looks_finished() {
         return None;
     }
-    let like = match input.looks_like_softmax() {
-        true => "and each row sums to 1, as a softmax over the leaves does",
-        false => "as finished probabilities are",
-    };
     Some(format!(
-        "all scores are between 0 and 1, {like}, but scores are logits: say --scores-are probabilities if they are \
-         probabilities (those below {PROBABILITY_FLOOR:e} count as that), or --scores-are logits; `phex reconcile` makes \
-         finished probabilities consistent"
+        "all scores are between 0 and 1, as finished probabilities are, but scores are logits: say --scores-are \
+         probabilities if they are probabilities (those below {PROBABILITY_FLOOR:e} count as that), or --scores-are logits; \
+         `phex reconcile` makes finished probabilities consistent"
     ))
 }

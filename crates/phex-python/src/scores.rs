@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use crate::arrays::{Scores, matrix};
 use crate::errors::Failure;
 use crate::graph::Graph;
+use crate::threads::detached;
 
 /// Turns numbers of rows × labels into logits. `form` says what they are, and `given` which labels have them.
 #[pyfunction]
@@ -23,18 +24,22 @@ pub(crate) fn to_logits<'py>(
     let mut input = ScoreInput::new(form, given, Some(&graph.0));
     match Scores::read(values, labels)? {
         Scores::Single(table) => {
-            let values = converted(&mut input, table.values().into_owned())?;
+            let values = converted(py, &mut input, table.values().into_owned())?;
             matrix(py, values, table.rows, labels)
         }
         Scores::Double(table) => {
-            let values = converted(&mut input, table.values().into_owned())?;
+            let values = converted(py, &mut input, table.values().into_owned())?;
             matrix(py, values, table.rows, labels)
         }
     }
 }
 
-fn converted<T: Scalar>(input: &mut ScoreInput, mut values: Vec<T>) -> Result<Vec<T>, Failure> {
-    input.convert(&mut values)?;
+fn converted<T: Scalar>(
+    py: Python<'_>,
+    input: &mut ScoreInput,
+    mut values: Vec<T>,
+) -> Result<Vec<T>, Failure> {
+    detached(py, || input.convert(&mut values))??;
     Ok(values)
 }
 

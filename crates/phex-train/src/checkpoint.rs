@@ -217,7 +217,7 @@ impl Checkpoint {
         let sums = loss_sum.is_finite()
             && [row_sum, strength_rows].iter().all(|sum| (0.0..f64::INFINITY).contains(sum))
             && best.is_none_or(|(metric, _)| !metric.is_nan());
-        if sums { Ok(()) } else { Err(elsewhere("its sums are not numbers of 0 or more")) }
+        if sums { Ok(()) } else { Err(elsewhere("its sums are not usable numbers")) }
     }
 
     fn copy(&self, name: &str, into: &mut [f32]) -> Result<(), Error> {

@@ -49,7 +49,8 @@ pub(crate) struct LabelArguments {
     /// Text between the names of a list [default: `@` in ARFF files, `;` in others]
     #[arg(long, value_name = "TEXT")]
     pub(crate) separator: Option<String>,
-    /// Names of the labels that numbers stand for, one per line, from 0 [default: the graph's order]
+    /// Names of the labels that numbers stand for, one per line, from 0; in `eval` and `reconcile` also of
+    /// columns without names [default: the graph's order]
     #[arg(long, value_name = "FILE")]
     pub(crate) label_names: Option<PathBuf>,
     /// State of labels that a row does not list [default: unknown; off in ARFF's hierarchical attribute]

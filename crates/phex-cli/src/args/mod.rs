@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Reconcile(Box<ReconcileCommand>),
     /// Find the most probable consistent label sets of each row
     Map(Box<MapCommand>),
-    /// Train a classifier through label relations
+    /// Train a classifier with label relations
     Train(Box<TrainCommand>),
     /// Predict probabilities or label sets of new data with a trained model
     Predict(Box<PredictCommand>),

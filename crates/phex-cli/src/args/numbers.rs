@@ -1,5 +1,7 @@
 //! Numbers of options, with their ranges.
 
+use phex::numeric::SCORE_LIMIT;
+
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if number > 0.0 => Ok(number),
@@ -15,7 +17,7 @@ pub(super) fn finite(text: &str) -> Result<f64, String> {
 /// A number that an engine takes as a score.
 pub(super) fn score(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| phex::numeric::is_usable_score::<f64>(*number));
-    number.ok_or_else(|| String::from("a finite number is needed"))
+    number.ok_or_else(|| format!("a number between -{SCORE_LIMIT:e} and {SCORE_LIMIT:e} is needed"))
 }
 
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use phex::graph::RelationGraph;
-use phex::infer::{Evidence, ScoreForm, ScoreInput};
+use phex::infer::{Evidence, ScoreInput};
 use phex_io::{
     EvidenceReader, Limits, Precision, ScoreReader, ScoreRows, ScoreValues, TableFormat,
 };
@@ -24,6 +24,8 @@ pub(crate) struct Source {
     input: ScoreInput,
     /// Whether the user has said it.
     is_form_given: bool,
+    /// Whether rows were read.
+    has_begun: bool,
     /// Notes on how the table was read.
     notes: Vec<String>,
     /// The name of the table.
@@ -118,7 +120,6 @@ impl Source {
                 bail!("--scores FILE is missing: a table of logits, one column per label")
             }
         };
-        let form = if matches!(scores, Scores::Table(_)) { form } else { ScoreForm::Logits };
         let (keep, limits) = (arguments.keep.clone(), Limits::default());
         let evidence = match &arguments.evidence {
             Some(path) => Some(open_evidence(path, labels, &keep, &limits)?),
@@ -133,6 +134,7 @@ impl Source {
             keep,
             input: ScoreInput::new(form, given, graph),
             is_form_given: arguments.scores_are.is_some(),
+            has_begun: false,
             notes,
             path: arguments.scores.iter().map(|path| path.display().to_string()).collect(),
         })
@@ -187,6 +189,10 @@ impl Source {
                 ScoreValues::F64(values) => self.input.convert(values),
             };
             converted.with_context(|| self.path.clone())?;
+            let is_first = !std::mem::replace(&mut self.has_begun, true);
+            if is_first && !self.is_form_given && self.input.looks_like_softmax() {
+                bail!("{}: {}", self.path, scores::SOFTMAX_OR_LOGITS);
+            }
         }
         let count = rows.as_ref().map_or(0, |rows| rows.count);
         let Some(reader) = &mut self.evidence else {

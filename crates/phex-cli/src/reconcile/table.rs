@@ -6,9 +6,7 @@ use std::str::FromStr as _;
 use anyhow::{anyhow, bail};
 use phex::graph::RelationGraph;
 use phex::infer::ScoreForm;
-use phex_io::{
-    Error, Precision, ScoreOptions, ScoreReader, ScoreRows, TableFormat, read_label_names,
-};
+use phex_io::{Error, Precision, ScoreOptions, ScoreReader, ScoreRows, TableFormat};
 
 use crate::args::ReconcileCommand;
 use crate::say::say;
@@ -106,7 +104,7 @@ pub(super) fn open(
     let options = ScoreOptions {
         format,
         keep: keep.to_vec(),
-        names: command.labels.label_names.as_deref().map(read_label_names).transpose()?,
+        names: scores::column_names(&command.labels, graph.len())?,
         form: if is_logits { ScoreForm::Logits } else { ScoreForm::Probabilities },
         ..ScoreOptions::default()
     };

@@ -69,7 +69,7 @@ fn other_labels_without_a_column_need_a_score() {
     assert_eq!(rows, infer(folder.path(), &[], all).0);
     assert!(error.contains("such as `animal`, have no column and get the score -1"), "{error}");
     let error = refused(folder.path(), &["--missing", "nan"], LEAVES);
-    assert!(error.contains("a finite number is needed"), "{error}");
+    assert!(error.contains("a number between -1e30 and 1e30 is needed"), "{error}");
     let error = refused(folder.path(), &["--missing", "0"], "id\n1\n");
     assert!(error.contains("no column is named `animal`"), "{error}");
 }
@@ -126,17 +126,18 @@ fn sigmoids_become_logits() {
 fn probabilities_without_a_word_are_noticed() {
     let folder = folder();
     let p = "dog,cat,car,bus\n0.7,0.1,0.2,0\n";
-    let (_, error) = infer(folder.path(), &["--single-label"], p);
+    let error = refused(folder.path(), &["--single-label"], p);
     assert!(error.contains("each row sums to 1, as a softmax over the leaves does"), "{error}");
     assert!(error.contains("--scores-are probabilities"), "{error}");
-    assert!(error.contains("`phex reconcile`"), "{error}");
+    assert!(error.contains("--scores-are logits"), "{error}");
     let (_, error) = infer(folder.path(), &["--single-label", "--scores-are", "logits"], p);
     assert!(!error.contains("softmax"), "{error}");
     let (_, error) = infer(folder.path(), &["--single-label"], "dog,cat,car,bus\n0.7,0.7,0.2,0\n");
     assert!(error.contains("as finished probabilities are"), "{error}");
+    assert!(error.contains("`phex reconcile`"), "{error}");
     let map = ["map", "s.csv", "--scores", "-", "--single-label"];
     let (status, _, error) = run(folder.path(), &map, p);
-    assert!(status == 0 && error.contains("--scores-are probabilities"), "{error}");
+    assert!(status == 2 && error.contains("--scores-are probabilities"), "{error}");
 }
 
 #[test]

@@ -35,7 +35,10 @@ fn an_index_is_no_silent_feature() {
     let (status, out, error) = run(animals.path(), &arguments, "");
     assert_eq!(status, 0, "{error}");
     let all = format!("{out}{error}");
-    assert!(all.contains("the column `id` is no feature") && all.contains("--features"), "{all}");
+    assert!(
+        all.contains("the column `id` looks like an index") && all.contains("--features"),
+        "{all}"
+    );
 }
 
 #[test]

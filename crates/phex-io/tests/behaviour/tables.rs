@@ -108,6 +108,18 @@ proptest! {
 }
 
 #[test]
+fn semicolons_in_the_name_of_the_only_label_separate_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.csv");
+    let labels = [String::from("a;b")];
+    let rows = ScoreRows { count: 1, values: ScoreValues::F64(vec![0.5]), kept: Vec::new() };
+    write(&path, TableFormat::Csv, &labels, &[], &rows);
+    let mut reader = ScoreReader::open(&path, None, &labels, &[], &Limits::default()).unwrap();
+    let read = read_all(&mut reader, 1).unwrap();
+    assert!(same(&read.values, &rows.values), "{:?}", read.values);
+}
+
+#[test]
 fn text_is_as_people_write_it() {
     let text = b"\xef\xbb\xbfid,\"b,\"\"c\"\"\",a\r\n\r\n\"x\ny\", 1.5 ,-inf\r\n,NaN,2e-3\n\n";
     let rows = read_bytes(text, TableFormat::Csv, &["a", "b,\"c\""], &["id"]).unwrap();

@@ -62,11 +62,10 @@ impl<'a> Trainer<'a> {
         let moves = self.repaired.as_ref().map_or(Vec::new(), |repaired| repaired.moves.clone());
         let mut model = self.into_model()?;
         let closure = TruthClosure::new(&given);
-        let frequencies = || training.frequencies(&rows, &closure);
         let (measured_sums, kept_sums) = sums.map_or((None, None), |[a, b]| (Some(a), Some(b)));
         if compares {
-            model.baselines =
-                Some(Baselines { frequencies: frequencies(), leaf_sums: measured_sums });
+            let frequencies = training.frequencies(&rows, &closure);
+            model.baselines = Some(Baselines { frequencies, leaf_sums: measured_sums });
         }
         let plan = objective.engine().map(|engine| engine.plan().clone());
         let predictor = Predictor::new(&model, objective);

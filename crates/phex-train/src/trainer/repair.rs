@@ -9,7 +9,7 @@
 //! `argmax_P Σᵢ log softmax(z₋ᵢ(xᵢ))_P`, over the labels with children at the depth of the old parent that
 //! rows list.
 //!
-//! A parent that explains these rows no worse than all others keeps its child. Then all of the hierarchy is
+//! A parent that explains these rows best keeps its child. Then all of the hierarchy is
 //! hard, and the head is trained as under any hard taxonomy: from zero, with a warm-up and scaled inner
 //! scores. If no relation was dropped this is plain training under hard relations. The learned costs are in
 //! the last record of the history.
@@ -23,6 +23,7 @@ use std::sync::Arc;
 use phex::graph::document::{Document, HierarchyItem};
 use phex::graph::{LabelId, RelationGraph, Strength};
 use phex::learn::{Strengths, Tie};
+use phex::numeric::log_sum_exp;
 
 use super::measure::Stoppable;
 use super::{BestWeights, Observer, Trainer};
@@ -55,9 +56,10 @@ impl Trainer<'_> {
         let Some((graph, moves)) = self.repair(parts, strengths)? else { return Ok(false) };
         let mut config = self.config.clone();
         config.strengths = StrengthConfig::Fixed;
+        // Of the recipe, in addition to a scale that was chosen.
         config.head.inner_scale *= Recipe::STANDARD.inner_scale_of(&graph);
         let is_linear = config.head.hidden.is_empty();
-        config.validation.all_rows = is_linear && !self.held_out.is_empty();
+        config.validation.all_rows &= is_linear && !self.held_out.is_empty();
         let stage = &mut config.stages[0];
         stage.strength = StrengthSetting::Given;
         if let Some(epochs) = Recipe::STANDARD.warm_up_epochs(&self.training.counts(&graph)) {
@@ -79,7 +81,11 @@ impl Trainer<'_> {
             Err(Error::Core(phex::Error::Contradiction { .. })) => return Ok(false),
             done => done?,
         }
-        let again = trainer.train_on_all_rows(observer)?;
+        // The rows that were held out may contradict the relations as well.
+        let again = match trainer.train_on_all_rows(observer) {
+            Err(Error::Core(phex::Error::Contradiction { .. })) => return Ok(false),
+            again => again?,
+        };
         // The head of this run has no scale of inner scores; rows keep their scores.
         let own = |weights: &Head| {
             let mut head = self.state.head.clone();
@@ -112,17 +118,14 @@ impl Trainer<'_> {
         strengths: &Strengths,
     ) -> Result<Option<(RelationGraph, Vec<String>)>, Error> {
         let graph = self.config.stages[0].strength.apply(&self.graph)?;
-        let shared = !matches!(
-            self.config.strengths,
-            StrengthConfig::CrossFitted { tie: Tie::Relation, .. }
-        );
+        let untied =
+            matches!(self.config.strengths, StrengthConfig::CrossFitted { tie: Tie::Relation, .. });
         let learned = strengths.graph()?;
-        let hard = |strength: Strength| strength.is_hard();
-        let open = graph.exclusions().iter().any(|exclusion| !hard(exclusion.strength))
-            || graph.rule().is_some_and(|declared| !hard(declared.strength));
+        let open = graph.exclusions().iter().any(|exclusion| !exclusion.strength.is_hard())
+            || graph.rule().is_some_and(|declared| !declared.strength.is_hard());
         let topology = graph.topology();
         let single = self.config.stages.len() == 1 && graph.is_single_label();
-        if shared || open || !single || !topology.is_forest() {
+        if !untied || open || !single || !topology.is_forest() {
             return Ok(None);
         }
         let mut parents: Vec<LabelId> = graph.hierarchy().iter().map(|edge| edge.parent).collect();
@@ -132,8 +135,7 @@ impl Trainer<'_> {
                 continue;
             }
             let is_other = |id: &LabelId| {
-                !topology.children(*id).is_empty()
-                    && topology.depth(*id) == topology.depth(edge.parent)
+                !graph.is_leaf(*id) && topology.depth(*id) == topology.depth(edge.parent)
             };
             let others: Vec<LabelId> = graph.ids().filter(is_other).collect();
             let Some(parent) = self.explaining(parts, edge.child, &others) else { return Ok(None) };
@@ -145,7 +147,7 @@ impl Trainer<'_> {
                 parents[at] = parent;
             }
         }
-        let childless = |edge: &LabelId| !parents.contains(edge);
+        let childless = |label: &LabelId| !parents.contains(label);
         if graph.hierarchy().iter().any(|edge| childless(&edge.parent)) {
             return Ok(None);
         }
@@ -185,8 +187,7 @@ impl Trainer<'_> {
             let (features, _) = self.training.gather(&self.standardiser, &own);
             for row in head.logits(&features).chunks_exact(self.graph.len()) {
                 let z: Vec<f64> = others.iter().map(|id| f64::from(row[id.index()])).collect();
-                let most = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let log_sum = most + z.iter().map(|z| (z - most).exp()).sum::<f64>().ln();
+                let log_sum = log_sum_exp(z.iter().copied());
                 scores.iter_mut().zip(&z).for_each(|(sum, z)| *sum += z - log_sum);
             }
         }

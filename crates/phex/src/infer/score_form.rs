@@ -170,10 +170,11 @@ impl ScoreInput {
             return;
         }
         if self.given.iter().all(|given| *given) {
-            return self.watch.see(values);
+            self.watch.see(values);
+        } else {
+            let given = values.iter().zip(self.given.iter().cycle()).filter(|(_, given)| **given);
+            self.watch.see(&given.map(|(value, _)| *value).collect::<Vec<T>>());
         }
-        let given = values.iter().zip(self.given.iter().cycle()).filter(|(_, given)| **given);
-        self.watch.see(&given.map(|(value, _)| *value).collect::<Vec<T>>());
         if self.may_be_softmax {
             let rows = values.chunks_exact(self.given.len().max(1));
             let unit = rows.filter(|row| (self.sum(row) - 1.0).abs() <= SUM_SLACK).count();

@@ -7,7 +7,7 @@
 //! labels have something of their own to learn, and the scale is 1. Cost: `O(n)` and the labels above all
 //! leaves.
 
-use crate::graph::{LabelId, RelationGraph};
+use crate::graph::RelationGraph;
 
 /// The factor α on inner scores, with one label above each leaf.
 pub const INNER_SCALE: f64 = 0.1;
@@ -42,6 +42,5 @@ pub fn inner_scale(graph: &RelationGraph, alpha: f64) -> f64 {
 
 /// The factor on the score of each label of a graph: `inner_scale` for labels that have children, 1 for others.
 pub fn score_scales(graph: &RelationGraph, inner_scale: f64) -> Vec<f32> {
-    let inner = |id: LabelId| !graph.topology().children(id).is_empty();
-    graph.ids().map(|id| if inner(id) { inner_scale as f32 } else { 1.0 }).collect()
+    graph.ids().map(|id| if graph.is_leaf(id) { 1.0 } else { inner_scale as f32 }).collect()
 }

@@ -1,7 +1,7 @@
 //! Finished probabilities made consistent, never worse.
 //!
-//! A classifier that was not trained through relations has seen the evidence already. `infer` would
-//! count it twice. [`Reconciler`] instead moves its probabilities `p` as little as possible:
+//! A classifier that was not trained with relations already uses all the evidence in its input. `infer`
+//! would count it twice. [`Reconciler`] instead moves its probabilities `p` as little as possible:
 //!
 //! `q* = argmin { D(q, p) : q ∈ C },   D(q, p) = Σ_i w_i KL(Bern(q_i) ‖ Bern(p_i))`
 //!
@@ -19,7 +19,7 @@
 //! | relations | engine | answer |
 //! |---|---|---|
 //! | forest of hierarchy | `pool`: pool adjacent violators on the tree | exact, O(n log n) |
-//! | hierarchy of any shape | `closure`: split by maximum closures | exact |
+//! | hierarchy of any shape, also with exclusions of two labels | `closure`: split by maximum closures | exact |
 //! | forest with exclusive siblings, one-of leaves | `family`: Newton by messages, rows in lanes | 8–15 passes of O(n) |
 //! | softmax heads on levels | `categorical`: log-linear pool | exact, O(n) |
 //! | anything else, soft relations, weights | `newton`: Newton on the multipliers, sparse factor | to a tolerance |

@@ -105,10 +105,12 @@ fn with_points(cells: &StringRecord) -> Option<StringRecord> {
         let plain = !whole.contains('.') && !fraction.contains([',', '.']);
         (plain && number.trim().parse::<f64>().is_ok()).then_some(number)
     };
-    if !cells.iter().any(|cell| pointed(cell).is_some()) {
+    let found: Vec<Option<String>> = cells.iter().map(pointed).collect();
+    if found.iter().all(Option::is_none) {
         return None;
     }
-    Some(cells.iter().map(|cell| pointed(cell).unwrap_or_else(|| cell.to_owned())).collect())
+    let new = cells.iter().zip(found);
+    Some(new.map(|(cell, number)| number.unwrap_or_else(|| cell.to_owned())).collect())
 }
 
 #[cfg(test)]

@@ -53,9 +53,10 @@ impl CsvWriter {
         self.output.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
     }
 
-    /// A cell of text, in quotes if it needs them; `first` says that the file starts with it.
+    /// A cell of text, in quotes if it needs them; `first` says that the file starts with it. Readers may take
+    /// semicolons for the separators of a table with one column, so they are quoted too.
     fn text(&mut self, text: &str, first: bool) -> io::Result<()> {
-        let special = |byte: u8| byte == self.delimiter || b"\"\r\n".contains(&byte);
+        let special = |byte: u8| byte == self.delimiter || b"\"\r\n;".contains(&byte);
         if !text.bytes().any(special)
             && !(first && (text.is_empty() || text.starts_with('\u{feff}')))
         {

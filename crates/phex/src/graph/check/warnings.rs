@@ -230,7 +230,7 @@ fn open_parents(graph: &RelationGraph, all: &Logic) -> Option<Finding> {
     };
     let group = graph.one_of().iter().find(|group| covers(&group.labels))?;
     let topology = graph.topology();
-    let inner = |id: &LabelId| !topology.children(*id).is_empty();
+    let inner = |id: &LabelId| !graph.is_leaf(*id);
     let roots: Vec<LabelId> = graph.roots().filter(inner).collect();
     let families = graph.ids().map(|parent| topology.children(parent).to_vec());
     let mut solver = super::super::closure::Solver::new(all);

@@ -61,19 +61,18 @@ impl Program {
         odds
     }
 
-    /// The odds that each member receives, as numerator and denominator.
+    /// The odds that each member receives, as numerator and denominator, from those of the members.
     #[inline(always)]
-    fn count_messages<T: Odds, const L: usize>(
+    fn count_messages<const L: usize>(
         &self,
-        state: &MessageState<T, L>,
         factor: usize,
+        odds: &[Lanes<f64, L>],
     ) -> Vec<[Lanes<f64, L>; 2]> {
-        let odds = self.member_odds(state, factor);
         let cost = self.network.cardinalities[factor].cost;
         if cost == f64::INFINITY {
-            return at_most_one(&odds);
+            return at_most_one(odds);
         }
-        let count = Count::new(cost, &odds);
+        let count = Count::new(cost, odds);
         let mut fresh = Vec::with_capacity(odds.len());
         // A loop, because closures are not compiled for the vectors of their caller.
         for member in 0..odds.len() {
@@ -90,8 +89,8 @@ impl Program {
         factor: usize,
         contradicted: &mut [bool; L],
     ) {
-        let fresh = self.count_messages(state, factor);
         let odds = self.member_odds(state, factor);
+        let fresh = self.count_messages(factor, &odds);
         let members = self.layout.members[factor].iter();
         for ((member, [above, below]), odds) in members.zip(&fresh).zip(&odds) {
             let believed = match *member {
@@ -121,7 +120,7 @@ impl Program {
         factor: usize,
         damping: Option<Damping<f64>>,
     ) {
-        let fresh = self.count_messages(state, factor);
+        let fresh = self.count_messages(factor, &self.member_odds(state, factor));
         for (member, [above, below]) in self.layout.members[factor].iter().zip(&fresh) {
             let before: Lanes<f64, L> = match *member {
                 Member::GroupPart(part) => state.part_in[part],
