@@ -51,6 +51,10 @@ pub(super) struct NewtonLanes<T, const L: usize> {
     /// The dual value up to a constant of the row, and the largest residual of a free row.
     pub(super) dual: [f64; L],
     pub(super) worst: [T; L],
+    /// The same with residuals relative to `q_a`, where that is below [`NewtonLanes::small`].
+    pub(super) relative: [T; L],
+    /// Where the upper label is less likely than this, residuals are relative.
+    pub(super) small: T,
 }
 
 impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
@@ -80,6 +84,8 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
             factor: plan.map(|plan| (Factor::new(plan), Factor::new(plan))),
             dual: [0.0; L],
             worst: [T::ZERO; L],
+            relative: [T::ZERO; L],
+            small: T::ZERO,
         }
     }
 
@@ -109,6 +115,7 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
         }
         self.squash();
         self.worst = [T::ZERO; L];
+        self.relative = [T::ZERO; L];
         for k in 0..system.len() {
             self.weigh(system, k);
         }
@@ -161,10 +168,13 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
                 r[l] += q[l];
             }
         }
+        let mut scale = [T::ONE; L];
         if system.upper[k] != NONE {
             let q = &self.q[system.upper[k] as usize].0;
+            let tiny = T::from_f64(T::SMALLEST);
             for l in 0..L {
                 r[l] -= q[l];
+                scale[l] = max(self.small / max(q[l], tiny), T::ONE);
             }
         }
         let (low, high) = system.range(k);
@@ -189,7 +199,9 @@ impl<T: LogLane + Grid, const L: usize> NewtonLanes<T, L> {
             let down = (lambda[l] > low[l]) | (r[l] > T::ZERO);
             let up = (lambda[l] < high[l]) | (r[l] < T::ZERO);
             free[l] = if down & up & (low[l] < high[l]) { T::ONE } else { T::ZERO };
-            self.worst[l] = max(self.worst[l], free[l] * abs(r[l]));
+            let off = free[l] * abs(r[l]);
+            self.worst[l] = max(self.worst[l], off);
+            self.relative[l] = max(self.relative[l], off * scale[l]);
         }
         self.residual[k].0 = r;
         (self.low[k].0, self.high[k].0, self.free[k].0) = (low, high, free);

@@ -4,8 +4,9 @@
 //! as they move. (Lifting a label that is nearly 1 costs more: it could be off.) Then, from the top,
 //! members that still exceed their limit are scaled down, as on forests, and this never breaks a row
 //! above, because rows stand in the order of their upper labels. So without one-of groups the
-//! result is always consistent. One-of groups are filled to 1 before each round, and after a few
-//! rounds they may still be off; then the row needs more accurate multipliers.
+//! result is always consistent. One-of groups are filled to 1 before each round, never above, because
+//! relations that they imply must hold too. After a few rounds they may still be off; then the row needs
+//! more accurate multipliers.
 //!
 //! **Account.** With `x = w (ℓ − z)` of the output, any multipliers `λ` bound `xᵀy` for every truth:
 //!
@@ -69,6 +70,14 @@ pub(super) fn violation<T: Grid>(system: &RowSystem, q: &[T]) -> (f64, f64) {
     (worst, cost)
 }
 
+/// Whether a one-of group exceeds its limit, if only by rounding. Relations that the group implies would too.
+fn overfull<T: Grid>(system: &RowSystem, q: &[T]) -> bool {
+    (0..system.len()).filter(|&row| system.equal[row]).any(|row| {
+        let (sum, limit) = sides(system, row, q);
+        sum > limit
+    })
+}
+
 impl<T: Grid> Mender<T> {
     pub(super) fn new(system: &RowSystem) -> Mender<T> {
         let mut tied = vec![false; system.labels.len()];
@@ -102,7 +111,8 @@ impl<T: Grid> Mender<T> {
                     self.lower(system, row, q, false);
                 }
             }
-            if violation(system, q).0 == 0.0 {
+            let last = round + 1 == ROUNDS;
+            if violation(system, q).0 == 0.0 && (last || !overfull(system, q)) {
                 return true;
             }
         }
@@ -132,13 +142,15 @@ impl<T: Grid> Mender<T> {
     fn fill(&mut self, system: &RowSystem, row: usize, q: &mut [T]) {
         let (sum, limit) = sides(system, row, q);
         let labels = system.members.of(row);
-        if excess::<T>(sum, limit, true, labels.len()) == 0.0 {
+        if sum <= limit && excess::<T>(sum, limit, true, labels.len()) == 0.0 {
             return;
         }
         let value = |q: &[T], label: u32| q[label as usize].to_f64();
         // No probability becomes 0.
-        let some =
-            |value: f64| if value > 1e-30 { T::from_f64(value) } else { T::round_up(1e-300) };
+        let some = |value: f64| {
+            let scaled = T::from_f64(value);
+            if scaled > T::ZERO { scaled } else { T::round_up(1e-300) }
+        };
         let top = labels.iter().copied().max_by(|&a, &b| value(q, a).total_cmp(&value(q, b)));
         let Some(top) = top else { return };
         let likely = value(q, top);
@@ -154,6 +166,14 @@ impl<T: Grid> Mender<T> {
             for &label in labels.iter().filter(|label| **label != top) {
                 q[label as usize] = some(value(q, label) * scale);
             }
+        }
+        // What rounding added is taken from the largest.
+        let (mut sum, limit) = sides(system, row, q);
+        while sum > limit && q[top as usize] > T::ZERO {
+            let (next, exact) = (q[top as usize].below(), value(q, top) - (sum - limit));
+            let exact = T::round_down(exact.max(0.0));
+            q[top as usize] = if exact < next { exact } else { next };
+            sum = sides(system, row, q).0;
         }
     }
 
@@ -198,6 +218,9 @@ impl<T: Grid> Mender<T> {
         fit_group(&mut self.members, limit, false);
         let chosen = labels.iter().filter(|label| takes(**label));
         for (&label, &value) in chosen.zip(&self.members) {
+            // What rounding left goes to the largest member. Above its old value it could break another row.
+            let old = q[label as usize];
+            let value = if value > old { old } else { value };
             // Rounding down must not make a probability 0, or its loss could be infinite.
             let least = T::round_up(1e-300);
             q[label as usize] = if value < least { least } else { value };

@@ -49,6 +49,10 @@ fn newton<T: LogLane + Grid, const L: usize>(
 const START: u32 = 3;
 const AFTER_STALL: u32 = 2;
 
+/// How precise the residual of a row is relative to its upper label. If that is unlikely, a tiny residual is a large part
+/// of it, and truths with this label lose by the logarithm of that part.
+const PRECISION: f64 = 1e-7;
+
 /// Lanes are filled again when at most one in so many is still busy.
 const REFILL: usize = 6;
 
@@ -64,7 +68,7 @@ struct Place {
     /// Whether the step before was ascent, and the next one goes backwards.
     climbed: bool,
     backwards: bool,
-    /// The smallest residual so far, and how long ago it was found.
+    /// The smallest relative residual so far, and how long ago it was found.
     least: f64,
     since: u32,
 }
@@ -96,11 +100,11 @@ impl Place {
         }
     }
 
-    /// Looks at the dual value and the residual at the current multipliers, and chooses a move.
+    /// Looks at the dual value and the residuals at the current multipliers, and chooses a move.
     fn decide<T: Grid>(
         &mut self,
         dual: f64,
-        residual: f64,
+        [residual, relative]: [f64; 2],
         stopping: Stopping,
         [alone, factored]: [bool; 2],
     ) -> Move {
@@ -123,14 +127,14 @@ impl Place {
         }
         self.quarters = 0;
         self.top = self.top.max(dual);
-        if residual < 0.9 * self.least {
-            (self.least, self.since) = (residual, 0);
+        if relative < 0.9 * self.least {
+            (self.least, self.since) = (relative, 0);
         } else {
             self.since += 1;
         }
         // A small residual that does not get smaller is all rounding.
         let still = self.since > 30 && residual < 1e3 * stopping.tolerance;
-        if residual < stopping.tolerance || still || self.passes >= stopping.passes {
+        if relative < stopping.tolerance || still || self.passes >= stopping.passes {
             return Move::Finish;
         }
         if !alone && self.passes > 60 {
@@ -165,6 +169,7 @@ pub(super) fn solve<T: LogLane + Grid, const L: usize>(
     let stopping = Stopping { tolerance: stopping.tolerance.max(8.0 * T::STEP), ..stopping };
     let alone = L == 1;
     let mut state: NewtonLanes<T, L> = NewtonLanes::new(system, plan);
+    state.small = T::from_f64(stopping.tolerance / PRECISION.max(1e3 * T::STEP));
     let mut single: Option<NewtonLanes<f64, 1>> = None;
     let mut logits = vec![0.0; system.labels.len()];
     let mut multipliers = vec![0.0; system.len()];
@@ -197,8 +202,9 @@ pub(super) fn solve<T: LogLane + Grid, const L: usize>(
         let mut descending = [T::ZERO; L];
         for (lane, place) in seats.iter_mut().enumerate() {
             let Some(seat) = place else { continue };
-            let (dual, residual) = (state.dual[lane], state.worst[lane].to_f64());
-            let action = seat.decide::<T>(dual, residual, stopping, [alone, plan.is_some()]);
+            let residuals = [state.worst[lane].to_f64(), state.relative[lane].to_f64()];
+            let dual = state.dual[lane];
+            let action = seat.decide::<T>(dual, residuals, stopping, [alone, plan.is_some()]);
             if action != Move::Wait {
                 for (best, lambda) in state.best.iter_mut().zip(&state.multiplier) {
                     best.0[lane] = lambda.0[lane];
@@ -228,6 +234,7 @@ pub(super) fn solve<T: LogLane + Grid, const L: usize>(
                 }
                 Move::Leave => {
                     let other = single.get_or_insert_with(|| NewtonLanes::new(system, plan));
+                    other.small = stopping.tolerance / PRECISION;
                     load(seat.row, &mut logits);
                     for (score, &logit) in other.scores.iter_mut().zip(&logits) {
                         score.0[0] = logit;
@@ -276,8 +283,8 @@ fn finish(
     let mut place = Place { passes: seat.passes, ascents: 0, ..Place::new(seat.row) };
     loop {
         evaluate(state, system);
-        let (dual, residual) = (state.dual[0], state.worst[0]);
-        let action = place.decide::<f64>(dual, residual, stopping, [true, plan.is_some()]);
+        let (dual, residuals) = (state.dual[0], [state.worst[0], state.relative[0]]);
+        let action = place.decide::<f64>(dual, residuals, stopping, [true, plan.is_some()]);
         if action == Move::Wait {
             let quarter = if place.quarters == 0 { 0.0 } else { 0.25 };
             for (lambda, best) in state.multiplier.iter_mut().zip(&state.best) {

@@ -3,7 +3,8 @@
 //! On a forest, from the top: the members of an overfull group are scaled to fit their parent, and
 //! rounded down; what rounding left goes to the largest member. Sums are those of the members in
 //! double precision. An inequality then holds exactly, and an equation up to the rounding of its
-//! largest member. No member of an equation is above its parent, not even by rounding.
+//! largest member. The members of an equation never add up to more than their parent, not even by
+//! rounding: it may imply that two of them, or a member and a label above it, exclude each other.
 
 use multiversion::multiversion;
 
@@ -84,7 +85,7 @@ pub(in crate::reconcile) fn fit_group<T: Grid>(members: &mut [T], limit: T, equa
     }
     let bound = limit.to_f64();
     let sum: f64 = members.iter().map(|q| q.to_f64()).sum();
-    if group_excess::<T>(sum, most(members), bound, equal, members.len()) == 0.0 {
+    if sum <= bound && group_excess::<T>(sum, most(members), bound, equal, members.len()) == 0.0 {
         return;
     }
     let scale = bound / sum;
@@ -195,8 +196,9 @@ pub(in crate::reconcile) fn fit_abreast<T: Grid, const L: usize>(
         for lane in 0..L {
             let bound = limit[lane].to_f64();
             let off = group_excess::<T>(sum[lane], most[lane], bound, equal, members.len());
-            scale[lane] = if off > 0.0 { bound / sum[lane] } else { -1.0 };
-            any |= off > 0.0;
+            let unfit = (off > 0.0) | (sum[lane] > bound);
+            scale[lane] = if unfit { bound / sum[lane] } else { -1.0 };
+            any |= unfit;
         }
         if any {
             scale_abreast(members, limit, scale);

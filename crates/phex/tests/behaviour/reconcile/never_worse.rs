@@ -86,7 +86,13 @@ fn check<T: Number>(
             tally.wrong.push(format!("row {row} is changed, but says it is not"));
         }
         if !gave_up {
-            for (most, off) in tally.violation.iter_mut().zip(violation(graph, truths, &q)) {
+            let found = violation(graph, truths, &q);
+            // Inequalities hold to the last bit, in single precision too.
+            let rounding = if epsilon > 1e-6 { 1e-5 } else { 1e-13 };
+            if found[0] > 1e-13 || found[1] > rounding {
+                tally.wrong.push(format!("{graph:?}\n  row {row} {p:?}\n  -> {q:?}: {found:?}"));
+            }
+            for (most, off) in tally.violation.iter_mut().zip(found) {
                 *most = most.max(off);
             }
         }
@@ -210,11 +216,6 @@ fn run(cases: &[Case]) {
         for (name, tally) in &tallies {
             let first: Vec<&str> = tally.wrong.iter().take(3).map(String::as_str).collect();
             assert!(tally.wrong.is_empty(), "{case:?} {name}: {}", first.join("\n"));
-            let rounding = if *name == "f64" { 1e-13 } else { 1e-5 };
-            // Inequalities hold to the last bit, in single precision too.
-            let [inequality, equation] = tally.violation;
-            assert!(inequality <= 1e-13, "{case:?} {name}: {inequality}");
-            assert!(equation <= rounding, "{case:?} {name}: {equation}");
             assert_eq!(tally.gave_up, 0, "{case:?} {name}");
         }
     }

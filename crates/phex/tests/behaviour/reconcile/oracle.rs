@@ -154,7 +154,11 @@ fn relaxed(
         let labels = (0..n).filter(|&label| constant[label].is_none());
         labels.map(|label| (solved[label] - answer.row(0)[label]).abs()).fold(0.0, f64::max)
     });
-    Some(Distances { solver, count: 1, gap: answer.gap[0], ..Distances::default() })
+    // Probabilities near 1 have few digits of what is missing to 1, and a truth without the label pays for them.
+    let costs = answer.row(0).iter().zip(&weights).filter(|(q, _)| **q < 1.0);
+    let rounding: f64 = costs.map(|(q, w)| w * 2.0 * f64::EPSILON / (1.0 - q)).sum();
+    let gap = answer.gap[0] - rounding;
+    Some(Distances { solver, count: 1, gap, ..Distances::default() })
 }
 
 /// Problems until the solver has vouched for as many as wanted.
@@ -165,7 +169,7 @@ fn compare(what: &str, problem: impl Fn(u64) -> Option<Distances> + Sync) {
     let wanted = problems();
     let (mut solved, mut unsolved, mut engines) = (0, 0, 0);
     let (mut worst, mut between, mut gap): (f64, f64, f64) = (0.0, 0.0, 0.0);
-    let mut seed = 0;
+    let (mut seed, mut widest) = (0, 0);
     while solved < wanted {
         assert!(seed < 40 * wanted as u64 + 400, "{what}: the solver solves too few problems");
         let found: Vec<(u64, Option<Distances>)> =
@@ -175,7 +179,9 @@ fn compare(what: &str, problem: impl Fn(u64) -> Option<Distances> + Sync) {
             let Some(distances) = distances else { continue };
             engines = engines.max(distances.count);
             between = between.max(distances.engines);
-            gap = gap.max(distances.gap);
+            if distances.gap > gap {
+                (gap, widest) = (distances.gap, seed);
+            }
             match distances.solver {
                 None => unsolved += 1,
                 Some(distance) => {
@@ -190,7 +196,7 @@ fn compare(what: &str, problem: impl Fn(u64) -> Option<Distances> + Sync) {
         "{what}: {solved} problems solved ({unsolved} not), {worst:.1e} from the solver; up to \
          {engines} engines, {between:.1e} apart; gap {gap:.1e}"
     );
-    assert!(gap < 1e-6, "{what}: {gap:e}");
+    assert!(gap < 1e-6, "{what}, seed {widest}: gap {gap:e}");
 }
 
 /// All engines that describe the hull, against each other and the solver.
