@@ -43,7 +43,11 @@ pub struct Reconciler {
     pub(super) tangents: Arc<Tangents>,
     options: Arc<ReconcileOptions>,
     names: Arc<[String]>,
+    attempts: usize,
 }
+
+/// How often `newton` tries a row.
+const ATTEMPTS: usize = 5;
 
 impl Reconciler {
     /// Compiles a graph.
@@ -56,7 +60,12 @@ impl Reconciler {
         let compiled = Arc::new(compile(graph, options)?);
         let names = graph.labels().iter().map(|label| label.name.clone()).collect();
         let (tangents, options) = (Arc::default(), Arc::new(options.clone()));
-        Ok(Reconciler { compiled, tangents, options, names })
+        Ok(Reconciler { compiled, tangents, options, names, attempts: ATTEMPTS })
+    }
+
+    /// The same, with one attempt for each row. Rows that are hard may stay as they are.
+    pub(super) fn hasty(self) -> Reconciler {
+        Reconciler { attempts: 1, ..self }
     }
 
     /// Which engine handles which part, why, and at what cost.
@@ -106,6 +115,7 @@ impl Reconciler {
             loss: self.options.loss,
             tolerance: self.options.tolerance,
             passes: self.options.passes,
+            attempts: self.attempts,
         };
         let threads = rayon::current_num_threads().max(1);
         let size = (count / (4 * threads)).clamp(64, ROWS);

@@ -17,8 +17,6 @@ const MOST: usize = 96;
 const ENTRIES: usize = 60_000_000;
 /// With more levels, temperatures are refined together.
 const MOST_REFINED: usize = 6;
-/// The largest logarithm of a weight, in units: the ratio of two weights stays below 10⁹.
-const HEAVIEST: i32 = 207;
 /// The largest logarithm of the ratio of weights of adjacent levels, in units.
 const STEEPEST: i32 = 276;
 
@@ -33,7 +31,7 @@ struct Coordinate {
     anchors: Vec<i32>,
 }
 
-fn coordinates(form: FitForm, levels: usize, shared_only: bool) -> Vec<Coordinate> {
+fn coordinates(form: FitForm, levels: usize, heaviest: i32) -> Vec<Coordinate> {
     let mut found = Vec::new();
     let some = |slot: usize, which: &dyn Fn(usize) -> i32| -> Vec<[i32; 3]> {
         let mut moves = vec![[0; 3]; levels];
@@ -49,12 +47,13 @@ fn coordinates(form: FitForm, levels: usize, shared_only: bool) -> Vec<Coordinat
             | FitForm::LevelsTrust
             | FitForm::LevelsBiasTrust
     ) {
-        let most = (HEAVIEST / depth.max(1)).min(STEEPEST / 2);
+        let most = (heaviest / depth.max(1)).min(STEEPEST / 2);
         add(some(2, &|level| 2 * level as i32 - depth), 4, vec![most, -most]);
     }
     if form == FitForm::LevelsWeights {
         for level in 1..levels {
-            add(some(2, &|at| i32::from(at == level)), 16, vec![STEEPEST / 2, -STEEPEST / 2]);
+            let most = heaviest.min(STEEPEST / 2);
+            add(some(2, &|at| i32::from(at == level)), 16, vec![most, -most]);
         }
     }
     if matches!(form, FitForm::Identity | FitForm::Trust) {
@@ -62,7 +61,7 @@ fn coordinates(form: FitForm, levels: usize, shared_only: bool) -> Vec<Coordinat
     }
     let first = if form.infers() { 32 } else { 4 };
     add(some(0, &|_| 1), first, Vec::new());
-    if form.is_per_level() && !shared_only {
+    if form.is_per_level() && levels <= MOST_REFINED {
         for level in 0..levels {
             add(some(0, &|at| i32::from(at == level)), first, Vec::new());
             if form.biases() {
@@ -81,7 +80,7 @@ pub(super) fn search(
 ) -> Result<GridPoint, Error> {
     let levels = trials.levels.len();
     let mut here = start(form, trials, train);
-    let mut coordinates = coordinates(form, levels, levels > MOST_REFINED);
+    let mut coordinates = coordinates(form, levels, trials.heaviest);
     let entries = trials.logits.len().max(1);
     let budget = (ENTRIES / entries).clamp(FEWEST, MOST);
     let mut visited = 1;
@@ -90,7 +89,7 @@ pub(super) fn search(
     for coordinate in &coordinates {
         let origin = here.clone();
         for &anchor in &coordinate.anchors {
-            let Some(there) = moved(&origin, coordinate, anchor) else { continue };
+            let Some(there) = moved(&origin, coordinate, anchor, trials.heaviest) else { continue };
             let found = objective(form, trials, train, &there)?;
             visited += 1;
             if found < value {
@@ -105,7 +104,8 @@ pub(super) fn search(
             }
             let mut better = false;
             for sign in [1, -1] {
-                let Some(there) = moved(&here, coordinate, sign * coordinate.step) else {
+                let Some(there) = moved(&here, coordinate, sign * coordinate.step, trials.heaviest)
+                else {
                     continue;
                 };
                 let found = objective(form, trials, train, &there)?;
@@ -124,14 +124,19 @@ pub(super) fn search(
 }
 
 /// A point some steps away, if it is in bounds.
-fn moved(from: &GridPoint, coordinate: &Coordinate, steps: i32) -> Option<GridPoint> {
+fn moved(
+    from: &GridPoint,
+    coordinate: &Coordinate,
+    steps: i32,
+    heaviest: i32,
+) -> Option<GridPoint> {
     let mut point = from.clone();
     for (level, unit) in point.levels.iter_mut().zip(&coordinate.moves) {
         for slot in 0..3 {
             level[slot] += steps * unit[slot];
         }
     }
-    let limits = [HOTTEST / UNITS[0], LARGEST_BIAS / UNITS[1], f64::from(HEAVIEST)];
+    let limits = [HOTTEST / UNITS[0], LARGEST_BIAS / UNITS[1], f64::from(heaviest)];
     let fits = |level: &[i32; 3]| (0..3).all(|slot| f64::from(level[slot].abs()) <= limits[slot]);
     point.levels.iter().all(fits).then_some(point)
 }

@@ -17,13 +17,24 @@ use crate::Error;
 use crate::graph::RelationGraph;
 use crate::infer::{Engine, Evidence};
 use crate::numeric::sigmoid;
-use crate::reconcile::{FinishedRows, ReconcileLoss, ReconcileOptions, Reconciler};
+use crate::reconcile::{
+    FinishedRows, ReconcileEngine, ReconcileLoss, ReconcileOptions, Reconciler,
+};
 
 /// The units of log-temperatures, biases and log-weights.
 pub(super) const UNITS: [f64; 3] = [0.01, 0.01, 0.05];
 
 /// A probability below this counts as this, in losses: the odds are clipped to about e³⁰.
 const LEAST: f64 = 1e-13;
+
+/// The largest logarithm of a weight, in units: the ratio of two weights stays below 10⁹, and below 10⁴ where
+/// `newton` takes steps, whose number grows with the ratio.
+const HEAVIEST: i32 = 207;
+const HEAVIEST_STEPS: i32 = 92;
+
+/// Losses are only compared here, so rows are reconciled less precisely than in the end, and in fewer passes.
+const ROUGHLY: f64 = 1e-5;
+const PASSES: u32 = 40;
 
 /// A point of the grid: for each level its log-temperature, bias and log-weight in units.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -61,6 +72,8 @@ pub(super) struct Trials<'a> {
     pub(super) levels: &'a Levels,
     pub(super) logits: &'a [f64],
     pub(super) truths: &'a [Evidence],
+    /// The largest logarithm of a weight, in units.
+    pub(super) heaviest: i32,
     engine: Option<Engine>,
     reconcilers: HashMap<Vec<i32>, Reconciler>,
     seen: HashMap<GridPoint, Arc<[f64]>>,
@@ -75,7 +88,8 @@ impl<'a> Trials<'a> {
         truths: &'a [Evidence],
     ) -> Trials<'a> {
         let (reconcilers, seen) = (HashMap::new(), HashMap::new());
-        Trials { graph, options, levels, logits, truths, engine: None, reconcilers, seen }
+        let (heaviest, engine) = (HEAVIEST, None);
+        Trials { graph, options, levels, logits, truths, heaviest, engine, reconcilers, seen }
     }
 
     /// Whether a form can be fitted on this graph. An error says why not.
@@ -86,7 +100,10 @@ impl<'a> Trials<'a> {
         if form.weighs() {
             let mut point = GridPoint::origin(form, self.levels.len());
             (0i32..).zip(&mut point.levels).for_each(|(depth, level)| level[2] = 2 * depth);
-            self.reconciler(&point, form)?;
+            let plan = self.reconciler(&point, form)?;
+            if plan.plan().parts.iter().any(|part| part.engine == ReconcileEngine::Newton) {
+                self.heaviest = HEAVIEST_STEPS;
+            }
         }
         Ok(())
     }
@@ -102,8 +119,13 @@ impl<'a> Trials<'a> {
         }
         let parameters = point.parameters(form, self.options.loss, self.levels);
         let weights = parameters.weights(self.levels).map(|(weights, _)| weights);
-        let options = ReconcileOptions { weights, ..self.options.clone() };
-        let compiled = Reconciler::compile(self.graph, &options)?;
+        let options = ReconcileOptions {
+            weights,
+            tolerance: self.options.tolerance.max(ROUGHLY),
+            passes: self.options.passes.min(PASSES),
+            ..self.options.clone()
+        };
+        let compiled = Reconciler::compile(self.graph, &options)?.hasty();
         self.reconcilers.insert(key, compiled.clone());
         Ok(compiled)
     }

@@ -70,7 +70,7 @@ impl NewtonPart {
         }
         let mut stopping = Stopping { tolerance: settings.tolerance, passes: settings.passes };
         let mut change = vec![0.0; system.labels.len()];
-        for attempt in 0..5 {
+        for attempt in 0..settings.attempts {
             let mut again = Vec::new();
             let cell = std::cell::RefCell::new(&mut *chunk);
             let load = |row: usize, out: &mut [f64]| {

@@ -53,6 +53,9 @@ const AFTER_STALL: u32 = 2;
 /// of it, and truths with this label lose by the logarithm of that part.
 const PRECISION: f64 = 1e-7;
 
+/// After so many steps without a smaller residual, more do not help.
+const HOPELESS: u32 = 150;
+
 /// Lanes are filled again when at most one in so many is still busy.
 const REFILL: usize = 6;
 
@@ -118,7 +121,9 @@ impl Place {
                 self.damping = (self.damping * 30.0).clamp(1e-3, 30.0);
                 self.ascents = if self.damping > 20.0 { AFTER_STALL } else { self.ascents };
             }
+            self.since += 1;
             let stuck = self.passes >= stopping.passes.saturating_mul(2).max(60);
+            let stuck = stuck || self.since > HOPELESS;
             return if stuck { Move::Finish } else { Move::Wait };
         }
         let rose = dual - self.top;
@@ -132,8 +137,9 @@ impl Place {
         } else {
             self.since += 1;
         }
-        // A small residual that does not get smaller is all rounding.
-        let still = self.since > 30 && residual < 1e3 * stopping.tolerance;
+        // A small residual that does not get smaller is all rounding. A large one will not get smaller any more.
+        let small = residual < 1e3 * stopping.tolerance;
+        let still = self.since > if small { 30 } else { HOPELESS };
         if relative < stopping.tolerance || still || self.passes >= stopping.passes {
             return Move::Finish;
         }

@@ -18,6 +18,8 @@ pub(super) struct RunSettings {
     pub(super) loss: ReconcileLoss,
     pub(super) tolerance: f64,
     pub(super) passes: u32,
+    /// How often `newton` tries a row, each time more precisely.
+    pub(super) attempts: usize,
 }
 
 /// What happened to a row.
