@@ -125,12 +125,13 @@ def test_the_interpreter_goes_on_during_inference() -> None:
     model = named()["dag"].compile("gibbs", sweeps=2000, chains=64)
     scores = np.zeros((32, len(model)))
     numbers = range(3_000_000)
+    # One step is enough: without giving the lock away there is none. On a busy machine there may be few.
     assert steps_beside(lambda: sum(numbers)) == 0, "sum() does not give the lock away"
-    assert steps_beside(lambda: model.marginals(scores)) > 10
+    assert steps_beside(lambda: model.marginals(scores)) > 0
     exact = MODELS["junction"]
     many = np.zeros((20_000, len(exact)))
-    assert steps_beside(lambda: exact.marginals(many)) > 10
-    assert steps_beside(lambda: exact.map(many)) > 10
+    assert steps_beside(lambda: [exact.marginals(many) for _ in range(10)]) > 0
+    assert steps_beside(lambda: [exact.map(many) for _ in range(10)]) > 0
 
 
 def child_answers(model: phex.Model, pipe) -> None:
