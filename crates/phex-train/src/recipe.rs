@@ -14,7 +14,8 @@
 //! - **All rows.** Where rows are held out, a linear head is trained again on all rows, for the epochs that
 //!   validation kept in each stage. A tenth more rows are worth more than what else the epochs could be.
 //!   What was measured stays that of the first head. A head with hidden layers takes too long to train
-//!   twice, learned strengths are chosen along with the epoch (unless they repair a taxonomy), and the stages of a user are left alone.
+//!   twice, learned strengths are chosen along with the epoch (unless they repair a taxonomy), and the stages
+//!   of a user are left alone.
 //! - **Batch.** `b = n / epoch_steps`, between `smallest_batch` and `batch`.
 //! - **Epochs.** `epochs`, or as many as make `steps` steps if that is more: the weights of few rows
 //!   have as far to go as those of many.

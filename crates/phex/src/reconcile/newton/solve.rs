@@ -4,6 +4,7 @@
 //! badly: multipliers that are far away. Then it takes Newton steps with little damping. Where the
 //! dual value falls, it goes a quarter of the step, twice at most, and then back with thirty times
 //! the damping. Where it stalls, it takes two passes of ascent, which never let the dual value fall.
+//! Where the residual has not become smaller for `HOPELESS` steps, it ends.
 //!
 //! A row that has converged leaves its lane. Lanes are filled again when nearly all are empty,
 //! because rows that start together share the passes of ascent and end at about the same time, and a
